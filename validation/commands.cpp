@@ -63,7 +63,7 @@ std::function<int()> declare_calibrate(CLI::App& command) {
           "Measurements: nccl-tests (text or JSON), OSU and Intel MPI tables, p2pBandwidthLatencyTest, CSV, traces of weft bench; with "
           "how many ranks and nodes, which collective and algorithm were measured where a file does not say: osu_4.txt:ranks=64,nodes=4")
       ->required()
-      ->type_name("FILE[:ranks=N,nodes=N,collective=NAME,algorithm=NAME]");
+      ->type_name("FILE[:ranks=N,nodes=N,collective=NAME,algorithm=NAME,back_to_back=N]");
   command.add_option("--scenario", a->scenario, "The cluster they were measured on (JSON); its hardware is where the fit starts")
       ->required()
       ->type_name("FILE");

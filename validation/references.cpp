@@ -176,8 +176,9 @@ struct Declared<Reference> {
         .fields = {
             required("name", &Reference::name, "Its name."), required("about", &Reference::about, "Its system, in a sentence."),
             optional("note", &Reference::note, "What the model lacks."), optional("scenario", &Reference::scenario, "The scenario's file."),
-            optional("measurements", &Reference::measurements,
-                     "Files of measurements, as weft calibrate takes them: FILE:ranks=N,nodes=N,collective=NAME,algorithm=NAME."),
+            optional(
+                "measurements", &Reference::measurements,
+                "Files of measurements, as weft calibrate takes them: FILE:ranks=N,nodes=N,collective=NAME,algorithm=NAME,back_to_back=N."),
             optional("held_out", &Reference::held_out, "Files nothing was fitted to."),
             optional("select", &Reference::select, "Which rows."), optional("layers", &Reference::layers, "Measured backward passes."),
             optional("hold_out", &Reference::hold_out, "What nothing was fitted to; else every second size."),

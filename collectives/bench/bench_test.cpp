@@ -157,6 +157,18 @@ TEST_CASE("bench: the secret of a job over several machines comes from a file or
         std::vector<std::string>{"--secret-file: the job's secret cannot be read from " + file + ": No such file or directory"});
 }
 
+TEST_CASE(
+    "bench: what processes say to each other of their job has the settings of two_level, so that one with others is refused at once") {
+  const auto job = [](std::vector<const char*> flags) {
+    flags.insert(flags.begin(), {"--algorithm", "two_level", "-t", "4", "--group", "2"});
+    return job_of(settings_of(std::move(flags)));
+  };
+  const std::string plain = job({});
+  CHECK(plain.ends_with(" --group 2"));
+  CHECK(job({"--inner", "ring"}) == plain + " --inner ring");
+  CHECK(job({"--up", "chain"}) == plain + " --up chain");
+}
+
 TEST_CASE("bench: more memory than there is is refused before it is asked for") {
   constexpr std::int64_t gib = 1 << 30;
   require_memory(2, 4 * gib, 8 * gib);

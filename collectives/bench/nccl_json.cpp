@@ -1,5 +1,7 @@
 #include "collectives/bench/nccl_json.hpp"
 
+#include "collectives/registry/measured_label.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -77,7 +79,8 @@ Json result_of(const Settings& s, const Row& row) {
               {"type", nccl_name_of(s.dtype)},
               {"redop", reduces ? name_of(s.op) : "none"},
               {"root", fmt::format("{:>6}", rooted ? s.root : -1)},
-              {"algorithm", row.algorithm}};
+              {"algorithm", measured_label(s.collective, row.algorithm, s.cut)}};
+  if (s.compression) out["compression"] = label(*s.compression);
   if (!row.out_of_place_us.empty()) out["out_of_place"] = block(s, row, row.out_of_place_us, row.out_of_place_wrong);
   out["in_place"] = block(s, row, row.times_us, row.wrong);
   out["actual_iterations"] = s.iterations;

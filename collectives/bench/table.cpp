@@ -1,6 +1,7 @@
 #include "collectives/bench/table.hpp"
 
 #include "collectives/bench/nccl_json.hpp"
+#include "collectives/registry/measured_label.hpp"
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ void Table::begin(const std::string& algorithm) {
     names += fmt::format(" {:>9} {:>9} {:>9} {:>6}", "i_min", "i_max", "i_p99", "i_cv%");
     units += fmt::format(" {:>9} {:>9} {:>9} {:>6}", "(us)", "(us)", "(us)", "");
   }
-  out_ << fmt::format("#\n# algorithm {}\n#\n", algorithm);
+  out_ << fmt::format("#\n# algorithm {}\n#\n", measured_label(settings_.collective, algorithm, settings_.cut));
   if (blocks == 2) out_ << fmt::format("# {:>{}}{:>{}}\n", "out-of-place", spread ? 76 : 71, "in-place", spread ? 69 : 33);
   units.erase(units.find_last_not_of(' ') + 1);
   out_ << names << '\n' << units << '\n';

@@ -5,6 +5,7 @@
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/compatibility.hpp"
 #include "sim/files/files.hpp"
+#include "sim/files/utf8.hpp"
 #include "sim/json/pointer.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
@@ -142,7 +143,7 @@ std::vector<Case> cases_of_program(const ProgramFiles& program, const std::vecto
 }
 
 std::vector<Case> load_cases(const std::filesystem::path& file, const std::vector<Setting>& settings, const ProgramFiles& program) {
-  const std::string text = read_file(file);
+  const std::string text = as_utf8(read_file(file));
   const ProfileLibrary profiles = ProfileLibrary::beside(file);
   Input in{.profiles = &profiles, .folder = file.parent_path()};
   Json json = parse_json(text, in.problems);
@@ -161,6 +162,8 @@ Setting parse_setting(const std::string& text) {
   const std::string value = text.substr(equals + 1);
   std::vector<Problem> not_json;
   Json parsed = parse_json(value, not_json);
+  if (!not_json.empty() && (value.starts_with('{') || value.starts_with('[') || value.starts_with('"')))
+    throw InputError(lines_of("--set " + text.substr(0, equals), not_json));
   return {text.substr(0, equals), not_json.empty() ? std::move(parsed) : Json(value)};
 }
 

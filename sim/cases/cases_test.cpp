@@ -118,6 +118,7 @@ TEST_CASE("a setting of the command line is JSON, or else a string") {
   CHECK(parse_setting("/workload/size=1MiB").value == "1MiB");
   CHECK(parse_setting("/workload/size=[\"1MiB\"]").value == Json::array({"1MiB"}));
   CHECK(parse_setting("/name=a=b").value == "a=b");
+  CHECK_THROWS_WITH_AS(parse_setting(R"(/faults={"failures": [)"), doctest::Contains("--set /faults: "), InputError);  // no string
   CHECK_THROWS_WITH_AS(parse_setting("seed=3"), "--set: must be /pointer=value, such as /workload/size=1MiB, got \"seed=3\"", InputError);
   CHECK(cases_of(good_scenario(), {{"/workload/algorithm", "ring"}}).at(0).scenario.workload.algorithms.size() == 1);
   CHECK(lines_for(good_scenario(), {{"/workload/sizes", 3}}) ==

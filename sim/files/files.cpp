@@ -101,11 +101,26 @@ void write_file(const std::filesystem::path& file, std::string_view content) {
   if (std::rename(temporary.name().c_str(), target.c_str()) != 0) cannot_write(target);
 }
 
+namespace {
+
+// What would end a line, or what is printed, is written as JSON writes it.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (const auto code = static_cast<unsigned char>(c); code < 0x20 || code == 0x7f)
+      out += fmt::format("\\u{:04x}", code);
+    else
+      out += c;
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> lines_of(std::string_view file, const std::vector<Problem>& problems) {
   std::vector<std::string> out;
   std::set<std::string> seen;
   for (const Problem& problem : problems) {
-    std::string line = fmt::format("{}: {}{}{}", file, problem.where, problem.where.empty() ? "" : ": ", problem.what);
+    std::string line = fmt::format("{}: {}{}{}", file, problem.where, problem.where.empty() ? "" : ": ", printable(problem.what));
     if (seen.insert(line).second) out.push_back(std::move(line));
   }
   return out;

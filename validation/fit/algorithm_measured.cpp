@@ -24,7 +24,8 @@ std::optional<AlgorithmChoice> algorithm_measured(const Measurement& m, const Re
     const auto same = std::ranges::find(otherwise, choice.name, &AlgorithmChoice::name);
     return same != otherwise.end() ? *same : plain;
   };
-  if (const auto renamed = renames.find(m.algorithm); renamed != renames.end()) return with_settings(renamed->second);
+  for (const std::string& name : {m.algorithm, without_settings(m.algorithm)})
+    if (const auto renamed = renames.find(name); renamed != renames.end()) return with_settings(renamed->second);
   if (m.algorithm.empty()) {
     for (const AlgorithmChoice& choice : otherwise)
       if (known(choice.name)) return choice;

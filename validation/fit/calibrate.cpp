@@ -62,6 +62,10 @@ std::string none_selected(const std::string& file, const Measurements& read, con
   return text + there;
 }
 
+bool is_among(const std::string& name, const std::set<std::string>& algorithms) {
+  return std::ranges::any_of(algorithms, [&](const std::string& a) { return a == name || without_settings(a) == name; });
+}
+
 // What selects, or renames, nothing is a slip.
 void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, const std::set<std::string>& algorithms,
                          const std::set<std::string>& excluded, const std::vector<Measurement>& rows) {
@@ -69,7 +73,7 @@ void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, co
   for (const std::string& place : a.exclude)
     if (!excluded.contains(place)) problems.push_back(fmt::format("--exclude {}: there is no measurement in this line", place));
   for (const std::string& name : a.only)
-    if (!algorithms.contains(name))
+    if (!is_among(name, algorithms))
       problems.push_back(fmt::format("--only {}: no measurement is of it; algorithms that are named: {}", name, listed(algorithms)));
   std::set<std::string> selected, copies;  // copies between the GPUs of a matrix run no algorithm
   for (const Measurement& row : rows) (row.from < 0 ? selected : copies).insert(row.algorithm);
@@ -77,7 +81,7 @@ void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, co
     if (copies.contains(measured))
       problems.push_back(fmt::format("--rename {}={}: \"{}\" is of copies between two GPUs, which run no algorithm: leave it out", measured,
                                      label(ours), measured));
-    else if (!selected.contains(measured))
+    else if (!is_among(measured, selected))
       problems.push_back(fmt::format("--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}", measured, label(ours),
                                      measured, listed(selected)));
   if (!problems.empty()) throw InputError(std::move(problems));

@@ -18,8 +18,9 @@ constexpr int most_ranks = 1 << 20;
 std::string read_value(std::string_view text, MeasuredFile& file) {
   const auto equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
-  if (equals == text.npos || (key != "ranks" && key != "nodes" && key != "collective" && key != "algorithm"))
-    return fmt::format("must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"{}\"", text);
+  const bool counts = key == "ranks" || key == "nodes" || key == "back_to_back";
+  if (equals == text.npos || (!counts && key != "collective" && key != "algorithm"))
+    return fmt::format("must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"{}\"", text);
   const std::string_view value = text.substr(equals + 1);
   if (key == "collective") {
     file.collective = collective_spelled(value);
@@ -36,7 +37,7 @@ std::string read_value(std::string_view text, MeasuredFile& file) {
   }
   const auto number = whole_number_in(value);
   if (!number || *number < 1 || *number > most_ranks) return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, value);
-  (key == "ranks" ? file.ranks : file.nodes) = static_cast<int>(*number);
+  (key == "ranks" ? file.ranks : key == "nodes" ? file.nodes : file.back_to_back) = static_cast<int>(*number);
   return {};
 }
 
@@ -74,6 +75,7 @@ Measurements read_measurements(const MeasuredFile& file, ReadOptions options) {
   options.algorithm = file.algorithm;
   options.ranks = file.ranks;
   options.nodes = file.nodes;
+  options.back_to_back = file.back_to_back;
   Measurements out = read_measurements(file.name, options);
   if (!file.collective.empty())
     if (const std::string said = contradicted(file.collective, out.rows); !said.empty())

@@ -1,6 +1,6 @@
 // A file of measurements as the command line names it, and what is said there because the file does not:
-// FILE:ranks=64,nodes=4,collective=broadcast,algorithm=nccl(algorithm=tree). It stands with its file, and not in an option of its own,
-// because several files of one command are of different scales, collectives and algorithms.
+// FILE:ranks=64,nodes=4,collective=broadcast,algorithm=nccl(algorithm=tree),back_to_back=20. It stands with its file, and not in an option
+// of its own, because several files of one command are of different scales, collectives and algorithms.
 #pragma once
 
 #include "validation/measurements/measurement.hpp"
@@ -13,6 +13,7 @@ namespace weft {
 struct MeasuredFile {
   std::string name;
   int ranks = 0, nodes = 0;     // 0: as the file says
+  int back_to_back = 0;         // calls of one timing; 0: as its format does it
   std::string collective = {};  // of what does not say; empty: as the file says
   std::string algorithm = {};   // of what names none, as in --rename
 };

@@ -51,9 +51,9 @@ TEST_CASE("a measured file: what is wrong behind its name is told, all at once")
           measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather"});
         }) == Lines{"a:ranks=0,nodes=x: ranks must be between 1 and 1048576, got \"0\"",
                     "a:ranks=0,nodes=x: nodes must be between 1 and 1048576, got \"x\"",
-                    "b:rank=3: must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"rank=3\"",
+                    "b:rank=3: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"rank=3\"",
                     "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
-                    "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME or algorithm=NAME, got \"\"",
+                    "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"\"",
                     "e:collective=gather: \"gather\" is no collective that Weft simulates"});
 }
 

@@ -37,3 +37,30 @@ TEST_CASE("measurements: what weft bench prints and writes with -J is read as wh
     CHECK(read_measurements(json, out_of_place).rows.size() == 3);
   }
 }
+
+TEST_CASE("measurements: the settings of an algorithm stand in what weft bench prints and writes, and compressed calls are refused") {
+  const ScratchFolder folder;
+  const std::string text = folder / "table.txt", json = folder / "result.json", trace = folder / "run.trace";
+  const auto run = [&](const char* what) {
+    const std::string command =
+        fmt::format("{}_bench -t 4 -b 4096 -e 4096 --iters 2 {} -J {} --trace {} > {} 2>/dev/null", WEFT_BINARY, what, json, trace, text);
+    REQUIRE(std::system(command.c_str()) == 0);
+  };
+  const auto named = [](const std::string& file) { return read_measurements(file).rows.front().algorithm; };
+  for (const auto& [settings, label] :
+       {std::pair{"--algorithm ring --pieces 4", "ring(pieces=4)"}, std::pair{"--algorithm ring --channels 2", "ring(channels=2)"},
+        std::pair{"--algorithm double_binary_tree", "double_binary_tree(pieces=1)"},  // which would be cut as finely as is best
+        std::pair{"--algorithm parameter_server --servers 2", "parameter_server(servers=2)"},
+        std::pair{"--algorithm two_level --group 2 --inner ring", "two_level(group=2,inner=ring)"}}) {
+    CAPTURE(settings);
+    run(settings);
+    CHECK(named(text) == label);
+    CHECK(named(json) == label);
+    CHECK(named(trace) == label);
+  }
+  run("--algorithm ring --compression gtopk");
+  for (const std::string& file : {text, json, trace}) {
+    CAPTURE(file);
+    CHECK_THROWS_AS(read_measurements(file), InputError);
+  }
+}

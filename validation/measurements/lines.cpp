@@ -119,8 +119,10 @@ bool RowSink::wants(std::size_t line, const Measurement& row) {
   if (!options_.select) return true;
   const RowSelection& s = *options_.select;
   const bool excluded = is_excluded(line);
-  const bool named = !excluded && (s.only.empty() || std::find(s.only.begin(), s.only.end(), algorithm) != s.only.end()) &&
-                     row.system.find(s.system) != row.system.npos;
+  const bool asked = s.only.empty() || std::ranges::any_of(s.only, [&](const std::string& only) {
+                       return only == algorithm || only == without_settings(algorithm);
+                     });
+  const bool named = !excluded && asked && row.system.find(s.system) != row.system.npos;
   if (named && row.in_place == s.in_place) return true;
   ++out_.not_selected;
   if (named) ++out_.of_other_buffer;
@@ -128,6 +130,7 @@ bool RowSink::wants(std::size_t line, const Measurement& row) {
 }
 
 void RowSink::place(Measurement& row) const {
+  if (options_.back_to_back > 0) row.back_to_back = options_.back_to_back, row.mean_of_ranks = false;
   if (options_.ranks == 0 && options_.nodes == 0) return;
   if (row.ranks == 0) row.ranks = row.nodes * row.gpus;
   if (row.ranks == 0) row.ranks = options_.ranks;

@@ -101,6 +101,7 @@ std::string unknown_nccl_program(std::string_view program);  // what a refusal s
 std::string several_groups(std::size_t count);
 std::string cpu_time_is_none(std::string_view found);
 std::string wrong_somewhere(std::int64_t results);
+std::string compressed_is_none(std::string_view compression);
 std::string elements_of(std::string_view type, std::string_view operation);  // as in Measurement
 
 }  // namespace weft

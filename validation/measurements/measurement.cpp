@@ -1,6 +1,7 @@
 #include "validation/measurements/measurement.hpp"
 
 #include "sim/files/files.hpp"
+#include "sim/files/utf8.hpp"
 #include "validation/measurements/lines.hpp"
 #include "validation/measurements/prefixes.hpp"
 
@@ -52,8 +53,7 @@ bool holds_titled_table(std::string_view text) {
 }  // namespace
 
 Measurements parse_measurements(std::string_view with_prefixes, const std::string& file, const ReadOptions& options) {
-  if (with_prefixes.starts_with("\xef\xbb\xbf")) with_prefixes.remove_prefix(3);  // the byte-order mark of some editors
-  const std::string text = without_prefixes(without_colours(with_prefixes), holds_titled_table);
+  const std::string text = without_prefixes(without_colours(as_utf8(std::string(with_prefixes))), holds_titled_table);
   const std::string_view content = trimmed(text);
   if (content.empty()) throw InputError(fmt::format("{}: is empty", file));
   RowSink sink(file, options);

@@ -70,6 +70,7 @@ struct ReadOptions {
   std::string algorithm = {};               // for rows that name none
   int ranks = 0;                            // the same; a row of another number is refused; 0: as the file says
   int nodes = 0;                            // whatever the file says: names of hosts may be missing or made the same; 0: as it says
+  int back_to_back = 0;                     // calls of one timing; 0: as the format does it
   std::optional<RowSelection> select = {};  // nothing: every measurement
 };
 
@@ -82,6 +83,9 @@ struct Measurements {
   int not_selected = 0;                       // measurements that the selection left out,
   int of_other_buffer = 0;                    // those among them that only `in_place` kept from being used
 };
+
+// "ring" of "ring(channels=2)".
+inline std::string without_settings(const std::string& algorithm) { return algorithm.substr(0, algorithm.find('(')); }
 
 // Reads one file of any known format, told by its content: nccl-tests text or JSON (-J), an OSU table, matrices of pairs
 // (p2pBandwidthLatencyTest), our CSV, our trace.

@@ -1,6 +1,7 @@
 #include "validation/measurements/measurement.hpp"
 
 #include "sim/cases/testing.hpp"
+#include "sim/files/utf8.hpp"
 #include "validation/testing.hpp"
 
 #include <doctest/doctest.h>
@@ -294,4 +295,30 @@ TEST_CASE("measurements: files of no known format, and empty ones") {
         Lines{"f: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, "
               "CSV with size_bytes and time_us, Weft trace"});
   CHECK(problems_of_text("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
+}
+
+TEST_CASE("measurements: a file of UTF-16, as PowerShell writes it, is read as one of UTF-8") {
+  const std::string utf8 =
+      "collective,size_bytes,time_us,note\nallreduce,1024,10,\xc2\xb5s \xe2\x82\xac \xf0\x9f\x9a\x80\nallreduce,2048,12,\n";
+  // The same in code units: ASCII as it is, then U+00B5, U+20AC, and U+1F680 as a pair.
+  std::u16string units = u"\ufeffcollective,size_bytes,time_us,note\nallreduce,1024,10,\u00b5s \u20ac \U0001f680\nallreduce,2048,12,\n";
+  std::string little, big;
+  for (const char16_t u : units) {
+    little += {static_cast<char>(u & 0xff), static_cast<char>(u >> 8)};
+    big += {static_cast<char>(u >> 8), static_cast<char>(u & 0xff)};
+  }
+  CHECK(as_utf8(little) == utf8);
+  CHECK(as_utf8(big) == utf8);
+  CHECK(as_utf8("\xef\xbb\xbf" + utf8) == utf8);
+  CHECK(as_utf8(utf8) == utf8);
+  CHECK(as_utf8(std::string("\xff\xfe\x00\xd8"
+                            "a\x00",
+                            6)) ==
+        "\xef\xbf\xbd"
+        "a");  // half of a pair
+  CHECK(as_utf8("\xff\xfe"
+                "a") == "");  // half of a unit
+  const Measurements read = parse(little);
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[1].size_bytes == 2048);
 }

@@ -135,6 +135,7 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
     row.size_bytes = static_cast<std::int64_t>(*size);
     if (const auto algorithm = result.find("algorithm"); algorithm != result.end() && algorithm->is_string())  // weft bench says it
       row.algorithm = algorithm->get<std::string>();
+    if (result.contains("compression")) return sink.problem(0, compressed_is_none(text_at(result, "compression")));
     row.elements = elements_of(text_at(result, "type"), text_at(result, "redop"));
     read_block(i, result, "out_of_place", row, sink);
     read_block(i, result, "in_place", row, sink);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -20,6 +21,8 @@ struct NcclHeader {
   std::vector<std::string> named = {};  // all collectives whose programs are named, as where the job's script stands above the rows
   std::string algorithm;                // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
+  std::map<int, std::string> processes = {};  // by rank
+  std::size_t second_run_at = 0;              // line where a rank is listed again, as one of another process; 0: none
   int ranks = 0;
   int iterations = nccl_iterations;
   int gpus_of_a_process = 1;
@@ -96,7 +99,10 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
     if (header.is_refused) sink.problem(line, unknown_nccl_program(*program));
   }
   if (names_a_rank(words)) {
-    header.ranks = std::max(header.ranks, count_in(words[words[0] == "#" ? 2 : 1]) + 1);
+    const int rank = count_in(words[words[0] == "#" ? 2 : 1]);
+    header.ranks = std::max(header.ranks, rank + 1);
+    const std::string process = fmt::format("{} {}", behind("Pid", words), behind("on", words));
+    if (header.processes.try_emplace(rank, process).first->second != process && header.second_run_at == 0) header.second_run_at = line;
     if (const auto host = behind("on", words); !host.empty()) header.hosts.emplace(host);
     if (const auto group = behind("Group", words); !group.empty() && header.groups.emplace(group).second && header.groups.size() == 2)
       header.second_group_at = line;
@@ -106,6 +112,10 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   if (text.starts_with("# Blocking Enabled")) header.iterations = 1, header.is_blocking = true;
   if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
+  if (words.size() > 2 && words[1] == "compression") {
+    header.is_refused = true;
+    sink.problem(line, compressed_is_none(words[2].substr(0, words[2].find_last_not_of(':') + 1)));
+  }
   if (words.size() > 2 && words[2].starts_with("ranks")) header.ranks = count_in(words[1]);
   for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
     if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg" && !header.is_blocking)
@@ -284,6 +294,9 @@ void begin_rows(std::size_t first, std::span<const std::string_view> lines, Nccl
   const auto refuse = [&](std::size_t line, const std::string& why) {
     if (!std::exchange(header.is_refused, true)) sink.problem(line, why);
   };
+  if (header.second_run_at > 0)
+    refuse(header.second_run_at,
+           "lists a rank for the second time: two runs wrote into this file at once, as of a launcher without MPI; give the output of one");
   if (header.groups.size() > 1) refuse(header.second_group_at, several_groups(header.groups.size()));
   bool rows_say = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -374,6 +387,10 @@ std::string several_groups(std::size_t count) {
       "the ranks are in {} groups (NCCL_TESTS_SPLIT), which all call the collective at the same time; only one group of all ranks is "
       "simulated",
       count);
+}
+
+std::string compressed_is_none(std::string_view compression) {
+  return fmt::format("what was measured is compressed ({}), and costs are fitted to calls that are not", compression);
 }
 
 std::string cpu_time_is_none(std::string_view found) {

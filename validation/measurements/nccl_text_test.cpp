@@ -334,6 +334,18 @@ TEST_CASE("nccl-tests: ranks in several groups are several collectives at once, 
   CHECK(parse_nccl(text + run_of("# Collective test starting: all_reduce_perf\n", 2), {.skip_bad = true}).rows.size() == 2);
 }
 
+TEST_CASE("nccl-tests: two runs that wrote into one file at once are refused, and a line that is there twice is not") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  const std::size_t first = text.find("#  Rank  0"), end = text.find('\n', first) + 1;
+  const std::string line = text.substr(first, end - first);
+  std::string again = line;
+  again.replace(again.find("node0"), 5, "node7");
+  CHECK(parse_nccl(std::string(text).insert(end, line)).rows.size() == 2);
+  CHECK(problems_of_nccl(std::string(text).insert(end, again)) ==
+        Lines{"f:6: lists a rank for the second time: two runs wrote into this file at once, as of a launcher without MPI; give the output "
+              "of one"});
+}
+
 TEST_CASE("nccl-tests: the CPU time of launches (-C) is refused") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
   text.replace(text.find("   time"), 7, "cputime");

@@ -1,6 +1,6 @@
 #include "validation/measurements/trace.hpp"
 
-#include "collectives/schedule/schedule.hpp"
+#include "collectives/registry/measured_label.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
 #include "validation/measurements/lines.hpp"
@@ -106,6 +106,7 @@ class TraceReader {
     trace_.channels = static_cast<int>(record.whole("channels", 1, 1024, 1));
     trace_.pieces = static_cast<int>(record.whole("pieces", 1, 1 << 20, 1));
     trace_.group = static_cast<int>(record.whole("group", 0, most_ranks, 0));
+    trace_.compression = record.text("compression", "");
     trace_.inner = record.text("inner", "");
     trace_.up = record.text("up", "");
     trace_.down = record.text("down", "");
@@ -223,12 +224,35 @@ Trace parse_trace(std::string_view text, const std::string& file, bool skip_bad)
 
 Trace read_trace(const std::filesystem::path& file, bool skip_bad) { return parse_trace(read_file(file), file.string(), skip_bad); }
 
+namespace {
+
+std::string label_of(const Trace& trace, const std::string& algorithm) {
+  const auto collective = collective_named(trace.collective);
+  if (!collective) return algorithm;
+  return measured_label(*collective, algorithm,
+                        {.group = trace.group,
+                         .servers = trace.servers,
+                         .server_hosts = trace.extra_servers > 0 ? ServerHosts::extra : ServerHosts::workers,
+                         .channels = trace.channels,
+                         .pieces = trace.pieces,
+                         .inner = trace.inner,
+                         .up = trace.up,
+                         .down = trace.down});
+}
+
+}  // namespace
+
 void read_trace_times(std::string_view text, RowSink& sink) {
   const Trace trace = parse_trace(text, sink.file(), sink.options().skip_bad);
   for (const std::string& line : trace.skipped) sink.skip(line);
+  if (!trace.compression.empty()) return sink.problem(1, compressed_is_none(trace.compression));
   for (const TraceRun& run : trace.runs) {
     if (run.times_us.empty()) continue;
-    Measurement row{.source = {}, .system = trace.system, .ranks = trace.ranks, .collective = trace.collective, .algorithm = run.algorithm};
+    Measurement row{.source = {},
+                    .system = trace.system,
+                    .ranks = trace.ranks,
+                    .collective = trace.collective,
+                    .algorithm = label_of(trace, run.algorithm)};
     row.size_bytes = run.size_bytes;
     row.time_us = median(run.times_us);
     if (sink.wants(run.line, row)) sink.add(run.line, row);

@@ -43,7 +43,8 @@ struct Trace {
   int root = 0;
   int channels = 1, pieces = 1, group = 0, servers = 0;  // settings of the algorithm
   std::string inner = {}, up = {}, down = {};
-  int extra_servers = 0;  // of its servers, those that are ranks behind the others
+  std::string compression = {};  // empty: none
+  int extra_servers = 0;         // of its servers, those that are ranks behind the others
   std::vector<TraceRun> runs = {};
   std::vector<std::string> skipped = {};  // bad lines, where they were to be skipped
 

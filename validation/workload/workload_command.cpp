@@ -2,6 +2,7 @@
 
 #include "collectives/bench/settings/settings.hpp"
 #include "collectives/registry/registry.hpp"
+#include "collectives/transports/job_secret.hpp"
 #include "collectives/transports/launch.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"
@@ -146,18 +147,51 @@ class Ranks {
   std::unique_ptr<MpiModule> mpi_;
 };
 
-RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Needs& needs) {
+// All that ranks of the same run have in common, in a few digits: peers with other settings than these would wait for other messages.
+std::string digest(const std::string& of) {
+  std::string out;
+  const Proof hash = keyed_hash({}, std::as_bytes(std::span(of)));
+  for (const std::byte b : std::span(hash).first(4)) out += fmt::format("{:02x}", b);
+  return out;
+}
+
+std::vector<std::int64_t> bytes_of(const std::vector<Bytes>& sizes) {
+  std::vector<std::int64_t> out;
+  for (const Bytes size : sizes) out.push_back(size.count);
+  return out;
+}
+
+// `rows`: what is run of it, in order.
+std::string settings_in_common(const Scenario& scenario, const std::vector<RowRequest>& rows) {
+  std::string out = to_json(scenario).at("workload").dump();
+  for (const RowRequest& row : rows) out += "\n" + name_of(row);
+  const StepWork work = step_work(scenario);
+  out += fmt::format("\n{} {} {}", work.forward.ps, work.optimizer.ps, fmt::join(bytes_of(work.gradients), ","));
+  for (const auto& layer : work.backward) out += fmt::format("\n{} {}", layer.duration.ps, fmt::join(layer.gradients, ","));
+  return out;
+}
+
+std::string secret_of(const WorkloadArguments& a) {
+  if (a.hosts.empty()) return {};
+  if (!a.secret_file.empty()) return secret_in_file(a.secret_file);
+  const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
+  return from_environment != nullptr ? from_environment : "";
+}
+
+// `in_common`: what must be the same for all ranks besides.
+RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Needs& needs, const std::string& in_common) {
   const RankLinks links{.ranks = scenario.workload.ranks, .at = {}, .fail = {}, .servers = needs.servers};
   return {.ranks = links.ranks,
           .servers = links.servers,
           .channels = RealRank::channels(links, needs.shape),
-          .job = fmt::format("training {} of {} -w {} --iterations {} --tune {}", scenario.name,
-                             scenario.workload.training.model.table->name, a.warmup, a.iterations, a.tune)
+          .job = fmt::format("training -w {} --iterations {} --tune {} --stream-rate {}, workload and engines {}, {} of {}", a.warmup,
+                             a.iterations, a.tune, a.stream_rate.empty() ? "none" : a.stream_rate, digest(in_common), scenario.name,
+                             scenario.workload.training.model.table->name)
                      .substr(0, 200),
           .patience = std::chrono::milliseconds(std::llround(a.timeout_s * 1000)),
           .hosts = a.hosts,
           .rank = a.rank,
-          .secret = a.secret,
+          .secret = secret_of(a),
           .stream_rate = a.stream_rate.empty() ? BitsPerSecond{0} : bench::parse_stream_rate(a.stream_rate)};
 }
 
@@ -206,10 +240,15 @@ std::string compared_table(const std::vector<Row>& rows, const std::vector<RowRe
   return out + fmt::format("# median error {:.1f} %\n", 100 * median(errors));
 }
 
+std::vector<RowRequest> of_case(const std::vector<RowRequest>& requests, std::size_t case_index) {
+  std::vector<RowRequest> out;
+  std::ranges::copy_if(requests, std::back_inserter(out), [&](const RowRequest& r) { return r.case_index == case_index; });
+  return out;
+}
+
 Needs needs_of(const std::vector<RowRequest>& requests, std::size_t case_index) {
   Needs out;
-  for (const RowRequest& request : requests)
-    if (request.case_index == case_index) out.add(request);
+  for (const RowRequest& request : of_case(requests, case_index)) out.add(request);
   return out;
 }
 
@@ -224,20 +263,20 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
     else
       for (const Problem& p : problems_for_real(request)) wrong.insert(fmt::format("{}: {}: {}", a.file, p.where, p.what));
   }
-  for (std::size_t c = 0; c < cases.size() && wrong.empty() && a.rank >= 0; ++c)
-    if (const RanksPlan plan = plan_of(a, cases[c].scenario, needs_of(requests, c)); plan.all() != static_cast<int>(a.hosts.size()))
+  std::vector<RanksPlan> plans;
+  for (std::size_t c = 0; c < cases.size() && wrong.empty(); ++c)
+    plans.push_back(plan_of(a, cases[c].scenario, needs_of(requests, c), settings_in_common(cases[c].scenario, of_case(requests, c))));
+  for (const RanksPlan& plan : plans)
+    if (a.rank >= 0 && plan.all() != static_cast<int>(a.hosts.size()))
       wrong.insert(fmt::format("--hosts: must have the addresses of {} ranks{}, got {}", plan.ranks,
                                plan.servers > 0 ? fmt::format(" and {} servers behind them", plan.servers) : "", a.hosts.size()));
   if (!wrong.empty()) throw InputError(std::vector<std::string>(wrong.begin(), wrong.end()));
-  std::vector<RanksPlan> plans;
-  for (std::size_t c = 0; c < cases.size(); ++c) plans.push_back(plan_of(a, cases[c].scenario, needs_of(requests, c)));
   const Ranks ranks(a, plans);
   std::vector<Row> rows;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const Scenario& scenario = cases[c].scenario;
     std::vector<Candidate> candidates;
-    for (const RowRequest& request : requests)
-      if (request.case_index == c) candidates.push_back(candidate(scenario, request));
+    for (const RowRequest& request : of_case(requests, c)) candidates.push_back(candidate(scenario, request));
     const Needs needs = needs_of(requests, c);
     const StepWork work = step_work(scenario);
     const std::vector<double> numbers = ranks.run(plans[c], candidates.size() * numbers_a_row, [&](const RankLinks& links) {
@@ -255,9 +294,9 @@ int run_measured(const WorkloadArguments& a, std::ostream& out) {
     if (!ranks.prints()) continue;  // rank 0 has the table
     for (std::size_t i = 0; i < candidates.size(); ++i)
       rows.push_back(measured_row(scenario, candidates[i], numbers.data() + i * numbers_a_row));
-    const std::vector<Row> of_case(rows.end() - static_cast<std::ptrdiff_t>(candidates.size()), rows.end());
+    const std::vector<Row> measured(rows.end() - static_cast<std::ptrdiff_t>(candidates.size()), rows.end());
     if (const std::string axes = axes_label(cases[c]); !axes.empty()) out << "# case: " << axes << "\n";
-    out << to_table(of_case, {a.transport, a.iterations}) << std::flush;
+    out << to_table(measured, {a.transport, a.iterations}) << std::flush;
   }
   if (a.compare && ranks.prints()) out << compared_table(rows, requests, cases) << std::flush;
   return exit_ok;
@@ -293,7 +332,8 @@ int run_tuned(const WorkloadArguments& a, std::ostream& out) {
   const std::size_t axes = open.choices().size();
   // Of each step: the point and its time; then the best point and what is measured with it.
   const std::size_t most = static_cast<std::size_t>(a.tune) * (axes + 1) + axes + numbers_a_row;
-  const RanksPlan plan = plan_of(a, scenario, needs);
+  const RanksPlan plan =
+      plan_of(a, scenario, needs, fmt::format("{}\n{}\n{} {}", settings_in_common(scenario, {}), open.text(), a.method, a.seed));
   const Ranks ranks(a, std::span(&plan, 1));
   const std::vector<double> numbers = ranks.run(plan, most, [&](const RankLinks& links) {
     std::vector<double> all;
@@ -387,7 +427,9 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
       ->type_name("ADDRESS,...");
   app.add_option("--rank", a.rank, "tcp: which of --hosts this process is")->type_name("N");
   app.add_option("--stream-rate", a.stream_rate, "tcp: hold each connection to so much; kernels pace it")->type_name("RATE");
-  app.add_option("--secret", a.secret, "tcp: a word that all processes of the run know")->type_name("WORD");
+  app.add_option("--secret-file", a.secret_file,
+                 "With --hosts: a file with the secret that all processes of the run share; by default the value of WEFT_JOB_SECRET")
+      ->type_name("FILE");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {

@@ -22,7 +22,7 @@ struct WorkloadArguments {
   bool compare = false;                 // simulate the same beside it
   std::vector<std::string> hosts = {};  // tcp: the address of every rank
   Rank rank = -1;                       // tcp: which of them this process is; -1: all are started here
-  std::string secret = {};
+  std::string secret_file = {};
   std::string stream_rate = {};  // tcp: of each connection, "30Mbps"
 };
 

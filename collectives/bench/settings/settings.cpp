@@ -343,8 +343,9 @@ std::string job_of(const Settings& s) {
                          ? fmt::format(" --servers {} --server-hosts {}", s.cut.servers, name_of(s.cut.server_hosts))
                          : "",
                      s.trace.empty() ? "" : " --trace") +
-         (s.graph ? " --graph" : "") + (s.on_gpu ? " --device gpu" : "") + schedule_of(s.cut.imported) +
-         (s.compression ? " --compression " + label(*s.compression) : "");
+         (s.cut.group > 0 ? fmt::format(" --group {}", s.cut.group) : "") + (s.cut.inner.empty() ? "" : " --inner " + s.cut.inner) +
+         (s.cut.up.empty() ? "" : " --up " + s.cut.up) + (s.cut.down.empty() ? "" : " --down " + s.cut.down) + (s.graph ? " --graph" : "") +
+         (s.on_gpu ? " --device gpu" : "") + schedule_of(s.cut.imported) + (s.compression ? " --compression " + label(*s.compression) : "");
 }
 
 }  // namespace weft::bench

@@ -79,6 +79,7 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                  {"servers", s.cut.servers},
                  {"server_hosts", weft::name_of(s.cut.server_hosts)},
                  {"switches", s.switches}};
+  if (s.compression) header["compression"] = label(*s.compression);
   for (const ClockOffset& c : clocks) header["clocks"].push_back({{"offset_us", c.offset_us}, {"error_us", c.error_us}});
   file << header.dump() << '\n';
   for (std::size_t run = 0; run < runs.size(); ++run) {
