@@ -32,6 +32,7 @@ constexpr double most_ll_of_two = 39, most_ll_of_more = 20.4;
 
 constexpr double ll128_data = 120.0 / 128, ring_ll128 = 0.92, of_tree = 0.92, ll_of_ring = 0.5, ll_of_tree = 1 / 3.8;
 constexpr double slowest_tried = 0.49;    // of the fastest channels that were found
+constexpr int most_found = 32;            // half of MAXCHANNELS
 constexpr double single_gpu_tree = 0.85;  // a chain of servers' only GPUs
 
 // What NCCL expects of all channels of a ring or a tree together, GB/s; `bounded`: no more of each than was measured.
@@ -67,7 +68,7 @@ NcclChannels channels_found(const NcclQuestion& q) {
   NcclChannels found;
   for (const double speed : speeds) {
     if (speed <= slowest_tried * found.outside) break;
-    int count = q.nics * static_cast<int>(nic / speed);
+    int count = std::min(q.nics * static_cast<int>(nic / speed), most_found);
     if (inside > 0) count = std::min(count, static_cast<int>(inside / speed));
     if (count * speed > found.count * found.outside) found = {count, speed, speed};
   }

@@ -35,6 +35,7 @@ TEST_CASE("nccl expectation: channels have the fastest of NCCL's speeds that fil
   check_channels(two_servers(1, 800_Gbps, of_a100), 4, 24, 48);   // two channels of 48 share a NIC
   check_channels(two_servers(2, 10_Gbps, of_a100), 2, 1.2, 2.4);
   check_channels(two_servers(2, BitsPerSecond{800'000'000}, of_a100), 2, 0.1, 0.1);
+  check_channels(two_servers(8, 95_Gbps, of_h100), 32, 2.4, 6);  // 9 of 1.2 fill a NIC better, but these would be 72 channels
   NcclQuestion more = two_servers(8, 200_Gbps, of_a100);
   more.servers = 4, more.ranks = 32;
   check_channels(more, 8, 24, 24);

@@ -6,6 +6,7 @@
 #include "sim/cases/jobs.hpp"
 #include "sim/cases/sized.hpp"
 #include "sim/experiment.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ struct CallRun {
 CallRun call_of(PlacedJob& job, const Scenario& alone, const AlgorithmChoice& asked, Bytes size, const HardwareProfile& hardware,
                 const Ground& ground) {
   SizedChoice sized = for_call({alone, hardware, ground.routes.fabric(), placement_of_calls(job), size}, asked);
-  ProvedSchedule& proved = job.by_settings[{alone.workload.collective, label(sized.choice)}];
+  ProvedSchedule& proved = job.by_settings[{alone.workload.collective, label_as_run(sized.choice)}];
   if (!proved.schedule) {
     const Request request = request_of(alone, sized.choice);
     auto schedule = std::make_shared<Schedule>(build(request));
@@ -155,7 +156,7 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
   if (workload.training.given()) job.training.emplace(scenario, *schedule, job.placement);
   job.load = load_of(job, *schedule, ground.routes);
   job.schedule = std::move(schedule);
-  job.by_settings[{job.collective, label(algorithm)}] = {job.schedule, job.load};  // where all is given that a size would say
+  job.by_settings[{job.collective, label_as_run(algorithm)}] = {job.schedule, job.load};  // where all is given that a size would say
   if (job.compression = compressed_allreduce(scenario, algorithm); job.compression) {
     job.kernels_on_gpu = shares_the_gpu(scenario);
     for (const auto& [exchange, of_exchange] : job.compression->exchanges()) {

@@ -87,7 +87,7 @@ class TraceBuilder {
     alone_.workload.root = call.root;
     alone_.placement.nodes = group.seats;
     const SizedChoice& sized = sized_for(call, at->second, group.seats);
-    auto& schedule = schedules_[{collective, label(sized.choice), ranks, call.root, group.machines}];
+    auto& schedule = schedules_[{collective, label_as_run(sized.choice), ranks, call.root, group.machines}];
     if (!schedule) {
       const Request request = request_of(alone_, sized.choice);
       auto built = std::make_shared<Schedule>(weft::build(request));

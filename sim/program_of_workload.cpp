@@ -54,7 +54,7 @@ class WorkloadBuilder {
       seats.push_back(site_.placement[static_cast<std::size_t>(members.empty() ? i : members[static_cast<std::size_t>(i)])]);
     const SizedChoice sized = for_call({alone, scenario_.hardware, site_.fabric, seats, spec.size.value_or(Bytes{})}, asked);
     const Request request = request_of(alone, sized.choice);
-    auto& schedule = schedules_[{name_of(request.collective), label(sized.choice), request.ranks, request.machines}];
+    auto& schedule = schedules_[{name_of(request.collective), label_as_run(sized.choice), request.ranks, request.machines}];
     if (!schedule) {
       auto built = std::make_shared<Schedule>(weft::build(request));
       site_.prover.require_correct(*built, request);

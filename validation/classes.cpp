@@ -257,7 +257,12 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
       names.push_back(r->name);
     }
     std::vector<const Scenario*> clusters;
-    for (const Member& member : members) clusters.push_back(&member.simulator.scenario());
+    std::set<NcclAlgorithm> patterns;
+    for (Member& member : members) {
+      clusters.push_back(&member.simulator.scenario());
+      for (const FitPoint& p : member.points)
+        if (const auto pattern = member.simulator.pattern_of(p.setup, member.profile)) patterns.insert(*pattern);
+    }
     const Representative chosen = Representatives(members).of_all();
     const Json values = HardwareForm::write(chosen.profile);
     Json text = {{"schema", 1},
@@ -267,7 +272,7 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
     for (const auto& [key, value] : values.items())
       if (key != "profile") text[key] = {{"value", value}, {"source", source}};
     text["calibration"] = {{"command", "weft validate --renew"},
-                           {"valid_for", valid_range(points, clusters)},
+                           {"valid_for", valid_range(points, clusters, patterns)},
                            {"held_out_error", error_in(judged.error)},
                            {"held_out", "each system of the class in turn, predicted from the others"}};
     out.emplace_back(project_scenarios() / "hardware" / (judged.name + ".json"), text.dump(2) + "\n");

@@ -62,6 +62,17 @@ int most_channels_on_nvlinks(const NcclQuestion& q) {
   return found > 0 ? found : INT_MAX;
 }
 
+// Relays send one turn while they get the next, and here a turn waits for the one before to arrive, which NCCL's does not. In t turns a
+// call takes what they wait for t times and a t-th of what relays get over the NVLinks besides its bytes on the wire, least for the root
+// of the ratio.
+int turns_done_first(const NcclQuestion& q, const Regime& regime, int gpus, Bytes block) {
+  const SimTime waits = std::max(q.way, regime.longer);
+  if (waits.ps == 0 || q.inside.count == 0) return most_pieces;
+  const double relayed = static_cast<double>(block.count) * (q.ranks - gpus) * (gpus - 1) / gpus;
+  const double gathered_s = 8 * relayed / static_cast<double>(q.inside.count);
+  return static_cast<int>(std::clamp(std::round(std::sqrt(gathered_s / waits.seconds())), 1.0, double{most_pieces}));
+}
+
 SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   AlgorithmSettings& s = choice.settings;
   const NcclQuestion question = nccl_question(q, s);
@@ -85,7 +96,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
     if (s.segment.count > 0)
       s.pieces = segments_asked(s.segment, block.count);
     else if (s.pieces == 0)
-      s.pieces = nccl_alltoall_pieces(block);
+      s.pieces = std::min(nccl_alltoall_pieces(block), turns_done_first(question, regime, gpus, block));
   } else if (!chain && !on_trees) {
     s.pieces = 0;
   } else if (s.pieces == 0) {

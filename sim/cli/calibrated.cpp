@@ -38,13 +38,14 @@ int servers_of(const Scenario& scenario, int ranks) {
   return static_cast<int>(servers.size());
 }
 
-// "mpich" of "mpi(library=mpich)"; empty: the profile's.
-std::string library_in(const std::string& label) {
-  constexpr std::string_view key = "library=";
-  const std::size_t at = label.find(key);
-  if (at == label.npos) return {};
-  const std::size_t first = at + key.size();
-  return label.substr(first, label.find_first_of(",)", first) - first);
+// "mpich" of "mpi(library=mpich)"; empty where it is not set.
+std::string setting_in(const std::string& label, const std::string& key) {
+  for (const char before : {'(', ','})
+    if (const std::size_t at = label.find(before + key + "="); at != label.npos) {
+      const std::size_t first = at + key.size() + 2;
+      return label.substr(first, label.find_first_of(",)", first) - first);
+    }
+  return {};
 }
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
@@ -76,6 +77,7 @@ std::optional<Calibration> calibration_in(const Json& json) {
   Calibration out{.collectives = list_in<std::string>(valid, "collectives"),
                   .algorithms = list_in<std::string>(valid, "algorithms"),
                   .libraries = list_in<std::string>(valid, "libraries"),
+                  .patterns = list_in<std::string>(valid, "nccl_algorithms"),
                   .paths = list_in<std::string>(valid, "paths"),
                   .servers = list_in<std::string>(valid, "servers"),
                   .networks = list_in<std::string>(valid, "networks"),
@@ -155,7 +157,12 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   const auto name_in = [](const std::string& label) { return label.substr(0, label.find('(')); };
   if (const std::string name = name_in(row.algorithm); !has(c.algorithms, name) && !has(c.algorithms, name_in(row.chosen)))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.algorithms, ", ")));
-  if (const std::string library = library_in(row.algorithm); !library.empty() && !c.libraries.empty() && !has(c.libraries, library))
+  const auto& ran = row.chosen.empty() ? row.algorithm : row.chosen;
+  if (const std::string pattern = setting_in(ran, "algorithm");
+      name_in(ran) == "nccl" && !pattern.empty() && !c.patterns.empty() && !has(c.patterns, pattern))
+    out.push_back(fmt::format("NCCL's {} (fitted: {})", pattern, fmt::join(c.patterns, ", ")));
+  if (const std::string library = setting_in(row.algorithm, "library");
+      !library.empty() && !c.libraries.empty() && !has(c.libraries, library))
     out.push_back(fmt::format("library {} (fitted: {})", library, fmt::join(c.libraries, ", ")));
   return out;
 }

@@ -18,6 +18,7 @@ namespace weft {
 struct Calibration {
   std::vector<std::string> collectives, algorithms;
   std::vector<std::string> libraries;          // of MPI, whose choices were simulated; empty: no measurement asked for any
+  std::vector<std::string> patterns;           // that NCCL's calls ran, "ring"; empty: not known
   std::vector<std::string> paths;              // "server" (between GPUs of one), "network"
   std::vector<std::string> servers, networks;  // short_name, name_of; empty: not known
   std::optional<std::pair<BitsPerSecond, BitsPerSecond>> links = {};  // of servers to the network: the slowest and the fastest

@@ -105,6 +105,23 @@ TEST_CASE("calibrated: a library that nobody measured is named, where the scenar
   CHECK(beyond(*c, row, Scenario{}).empty());
 }
 
+TEST_CASE("calibrated: what NCCL chose for no call that was measured is named, whether it chose now or was told") {
+  Json of_nccl = calibration;
+  of_nccl["valid_for"]["algorithms"] = {"nccl"};
+  Row row = row_of(4, 64_KiB);
+  row.algorithm = "nccl", row.chosen = "nccl(algorithm=tree,protocol=ll)";
+  CHECK(beyond(*calibration_in(of_nccl), row, Scenario{}).empty());  // nothing is known
+  of_nccl["valid_for"]["nccl_algorithms"] = {"ring", "nvls"};
+  const auto c = calibration_in(of_nccl);
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"NCCL's tree (fitted: ring, nvls)"});
+  row.chosen = "nccl(algorithm=ring,protocol=ll)";
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  row.algorithm = "nccl(algorithm=tree,protocol=ll)", row.chosen = "";
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"NCCL's tree (fitted: ring, nvls)"});
+  row.algorithm = "nccl", row.chosen = "nccl(protocol=ll)";  // a collective that has no choice
+  CHECK(beyond(*c, row, Scenario{}).empty());
+}
+
 TEST_CASE("calibrated: a path that nobody measured is named") {
   const auto c = calibration_in(calibration);
   Scenario scenario;

@@ -25,8 +25,9 @@ std::string label(const AlgorithmChoice& choice) {
   if (choice.settings.protocol != plain.protocol) add_name("protocol", name_of(choice.settings.protocol));
   add("nics", choice.settings.nics, plain.nics);
   if (choice.settings.pxn) add_name("pxn", *choice.settings.pxn ? "true" : "false");
-  const bool all_are_said = choice.name == "nccl" && !choice.settings.channels_follow;  // one is not what it has by itself
-  if (choice.settings.channels > 0) add("channels", choice.settings.channels, all_are_said ? 0 : plain.channels);
+  const bool all_are_said = choice.name == "nccl";  // one is not what it has by itself
+  if (choice.settings.channels > 0 && !choice.settings.channels_follow)
+    add("channels", choice.settings.channels, all_are_said ? 0 : plain.channels);
   add("pieces", choice.settings.pieces, plain.pieces);
   if (choice.settings.imported.given()) add_name("file", choice.settings.imported.file);
   if (choice.settings.segment.count > 0) add_name("segment", to_string(choice.settings.segment));

@@ -127,6 +127,11 @@ AlgorithmChoice with_server_defaults(const Scenario& scenario, AlgorithmChoice c
   return choice;
 }
 
+std::string label_as_run(AlgorithmChoice choice) {
+  choice.settings.channels_follow = false;
+  return label(choice);
+}
+
 AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   AlgorithmChoice open = choice;
   AlgorithmSettings& s = open.settings;

@@ -33,6 +33,8 @@ std::string key_of_servers(const AlgorithmSettings&);
 AlgorithmChoice with_library(const Scenario&, AlgorithmChoice);
 // And a group that is not given is the GPUs of a server.
 AlgorithmChoice with_server_defaults(const Scenario&, AlgorithmChoice);
+// label() with the channels, too, that were not given: of two choices that run the same schedule the same.
+std::string label_as_run(AlgorithmChoice);
 // The choice without what it has from there, for other ranks of the same servers.
 AlgorithmChoice without_server_defaults(const Scenario&, AlgorithmChoice);
 

@@ -278,7 +278,10 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   result.held_out = error_of(result.simulated_us, all, false);
   HardwareProfile hardware = open.hardware(best.values);
   hardware.cost_by_size = result.cost_by_size;
-  result.told = told_calls(simulators->at(best.values), points, hardware);
+  Simulator& simulator = simulators->at(best.values);
+  result.told = told_calls(simulator, points, hardware);
+  for (const FitPoint& p : points)
+    if (const auto pattern = simulator.pattern_of(p.setup, hardware)) result.patterns.insert(*pattern);
   result.evaluations = objective.evaluations();
   if (options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);
   return result;

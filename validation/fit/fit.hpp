@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,7 @@ struct FitResult {
   std::vector<FittedParameter> parameters;
   std::vector<double> simulated_us;  // by point, held out ones too
   std::vector<CostAtSize> cost_by_size = {};
+  std::set<NcclAlgorithm> patterns = {};  // that NCCL's calls ran
   ErrorSummary fitted, held_out, cross_validated;
   ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
   Spread spread;

@@ -51,7 +51,8 @@ Json spread_of(const Spread& s) {
 
 }  // namespace
 
-Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters) {
+Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters,
+                 const std::set<NcclAlgorithm>& patterns) {
   std::set<std::string> collectives, algorithms, libraries;
   std::set<std::string> paths;  // as `weft run` asks for them (sim/cli/calibrated.hpp)
   std::set<int> ranks, nodes;
@@ -91,6 +92,7 @@ Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Sc
     out["links"] = {to_string(slowest), to_string(fastest)};
   }
   if (!libraries.empty()) out["libraries"] = libraries;
+  for (const NcclAlgorithm pattern : patterns) out["nccl_algorithms"].push_back(name_of(pattern));
   if (ranks_of.size() > 1) {
     out["ranks_of"] = ranks_of;
     for (const auto& [collective, sizes] : sizes_of)
@@ -157,7 +159,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
         result.simulated_us[i], points[i].fitted));
   }
   out["calibration"] = {{"command", origin.command},
-                        {"valid_for", valid_range(points, {&open.scenario()})},
+                        {"valid_for", valid_range(points, {&open.scenario()}, result.patterns)},
                         {"fitted_error", errors_of(result.fitted)},
                         {"held_out_error", errors_of(result.held_out)},
                         {"held_out_error_without_cost_by_size", errors_of(result.held_out_without_costs)},

@@ -4,6 +4,9 @@
 #include "validation/fit/calibrate.hpp"
 #include "validation/fit/fit.hpp"
 
+#include <set>
+#include <vector>
+
 namespace weft {
 
 // By which command the same file is made again, and of what.
@@ -16,7 +19,8 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                          const ProfileOrigin& origin);
 
 // The collectives, algorithms, numbers of ranks and servers, and sizes of the points, and the clusters on which they were simulated: what a
-// profile fitted to them is calibrated for.
-Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters);
+// profile fitted to them is calibrated for. `patterns`: that NCCL's calls among them ran.
+Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters,
+                 const std::set<NcclAlgorithm>& patterns);
 
 }  // namespace weft

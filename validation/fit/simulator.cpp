@@ -194,9 +194,10 @@ std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
 // Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
 Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks,
-                                      pair ? e.size.count : 0, name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node,
-                                      e.from, e.to, e.window, overlaps(e) ? e.back_to_back : 1);
+  const std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", e.collective, label_as_run(e.algorithm), e.algorithm.settings.channels_follow,
+                  e.ranks, pair ? e.size.count : 0, name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to,
+                  e.window, overlaps(e) ? e.back_to_back : 1);
   const auto at = prepared_.find(key);
   if (at != prepared_.end()) return at->second;
   Scenario asked = asked_for(e);
@@ -275,6 +276,12 @@ std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const
 CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective)) return {e.collective, e.collective, e.ranks, e.size};
   return {e.collective, sized_name(sized(e, hardware, prepared(e))), e.ranks, e.size};
+}
+
+std::optional<NcclAlgorithm> Simulator::pattern_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
+  if (is_point_to_point(e.collective)) return {};
+  const Regime regime = sized(e, hardware, prepared(e)).regime;
+  return regime.protocol != NcclProtocol::automatic ? std::optional(regime.pattern) : std::nullopt;
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
