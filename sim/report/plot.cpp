@@ -310,8 +310,8 @@ class Figure {
   std::string y_axis(const Unit& unit) const {
     std::string out = fmt::format("set ylabel {}\n", label(choice_.y, unit));
     const auto values = all([](const Point& p) { return p.low; });
-    const bool asked_by_default = !words_;  // bars begin at nothing
-    if (choice_.log_y.value_or(asked_by_default) && logarithmic(values, choice_.log_y)) return out + "set logscale y\nset format y '%g'\n";
+    const bool may_be = choice_.log_y.value_or(!words_);  // bars begin at nothing
+    if (may_be && logarithmic(values, choice_.log_y)) return out + "set logscale y\nset format y '%g'\n";
     return out + (values.front() >= 0 ? "set yrange [0:*]\n" : "");
   }
 

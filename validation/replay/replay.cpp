@@ -40,14 +40,20 @@ ReplayResult replay(const ReplayPlan& plan, const Scenario& scenario) {
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {
     const ReplayOperation& o = plan.operations[i];
     Span measured, simulated;
+    SimTime last_start{INT64_MIN};
     const bool compared = std::ranges::any_of(o.measured, [](const auto& m) { return m.has_value(); });
     for (std::size_t r = 0; r < o.measured.size(); ++r) {
       const auto& ran = times[i * ranks + r];
-      if (o.measured[r]) measured.add(*o.measured[r]), all_measured.add(*o.measured[r]);
+      if (o.measured[r]) {
+        measured.add(*o.measured[r]), all_measured.add(*o.measured[r]);
+        last_start = std::max(last_start, o.measured[r]->start);
+      }
       if (ran && (o.measured[r] || !compared)) simulated.add(*ran);  // ranks that took no part are not compared
       if (ran) all_simulated.add(*ran);
     }
-    result.operations.push_back({o.name, o.bytes, compared ? std::optional(measured.us()) : std::nullopt, simulated.us()});
+    result.operations.push_back({.name = o.name, .bytes = o.bytes, .measured_us = {}, .simulated_us = simulated.us()});
+    if (compared) result.operations.back().measured_us = measured.us();
+    if (compared) result.operations.back().late_us = (last_start - measured.start).microseconds();
   }
   if (all_measured.start != SimTime::never()) result.measured_us = all_measured.us();
   result.simulated_us = all_simulated.us();
@@ -81,6 +87,13 @@ void print(const ReplayResult& result, const TraceRun& run, std::ostream& out) {
     const ErrorSummary e = summarise(errors);
     out << fmt::format("# per operation: median error {:.1f} %, 95th percentile {:.1f} %\n", 100 * e.median, 100 * e.p95);
   }
+  const auto late =
+      std::ranges::count_if(result.operations, [](const ReplayedOperation& o) { return o.measured_us && o.late_us > *o.measured_us / 2; });
+  if (late > 0)
+    out << fmt::format(
+        "# in {} of {} operations a rank began only in the second half of what was measured, and begins then here too: little of their "
+        "error is of the network\n",
+        late, errors.size());
   if (!run.times_us.empty()) {
     std::vector<double> times = run.times_us;
     std::ranges::sort(times);

@@ -15,6 +15,7 @@ struct ReplayedOperation {
   std::int64_t bytes = 0;
   std::optional<double> measured_us;  // from the first rank's start to the last one's end
   double simulated_us = 0;
+  double late_us = 0;  // of the measured time, what passed before the last rank began: it is given, not simulated
 };
 
 struct ReplayResult {

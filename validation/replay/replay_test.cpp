@@ -71,6 +71,8 @@ TEST_CASE("replay: collectives keep what each rank computed between them") {
   REQUIRE(result.operations.size() == 2);
   CHECK(*result.operations[0].measured_us == doctest::Approx(52));
   CHECK(result.operations[0].simulated_us == doctest::Approx(52));
+  CHECK(result.operations[0].late_us == doctest::Approx(10));
+  CHECK(result.operations[1].late_us == doctest::Approx(152 - 80));  // more than half of what was measured
   // Both are done at 52: rank 0 goes on at 82, rank 1 at 152, and then it takes 42 more.
   CHECK(*result.operations[1].measured_us == doctest::Approx(120));
   CHECK(result.operations[1].simulated_us == doctest::Approx(152 + 42 - 82));
