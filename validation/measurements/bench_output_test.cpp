@@ -47,13 +47,14 @@ TEST_CASE("measurements: the settings of an algorithm stand in what weft bench p
     REQUIRE(std::system(command.c_str()) == 0);
   };
   const auto named = [](const std::string& file) { return read_measurements(file).rows.front().algorithm; };
-  for (const auto& [settings, label] :
+  for (const auto& one :
        {std::pair{"--algorithm ring --pieces 4", "ring(pieces=4)"}, std::pair{"--algorithm ring --channels 2", "ring(channels=2)"},
         std::pair{"--algorithm double_binary_tree", "double_binary_tree(pieces=1)"},  // which would be cut as finely as is best
         std::pair{"--algorithm parameter_server --servers 2", "parameter_server(servers=2)"},
         std::pair{"--algorithm two_level --group 2 --inner ring", "two_level(group=2,inner=ring)"}}) {
-    CAPTURE(settings);
-    run(settings);
+    const std::string label = one.second;
+    CAPTURE(label);
+    run(one.first);
     CHECK(named(text) == label);
     CHECK(named(json) == label);
     CHECK(named(trace) == label);
