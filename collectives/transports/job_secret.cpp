@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -125,6 +126,12 @@ std::string secret_in_file(const std::string& path) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   if (text.empty()) throw InputError(fmt::format("{}: holds no secret, it is empty", path));
   return text;
+}
+
+std::string secret_in_file_or_environment(const std::string& path) {
+  if (!path.empty()) return secret_in_file(path);
+  const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
+  return from_environment != nullptr ? from_environment : "";
 }
 
 }  // namespace weft

@@ -22,4 +22,7 @@ std::string random_secret();
 // The content of a file, without the line's end behind it. Throws InputError where it cannot be read or holds nothing, or too much.
 std::string secret_in_file(const std::string& path);
 
+// What the file holds or, where none is named, the value of WEFT_JOB_SECRET; empty: there is none.
+std::string secret_in_file_or_environment(const std::string& path);
+
 }  // namespace weft

@@ -1,4 +1,5 @@
-// What algorithms, swept objects and swept pointers are called beside each other: what differs between them.
+// What algorithms, swept objects and swept pointers are called beside each other: what differs between them. The report says the same in
+// its page (page/data.js).
 #pragma once
 
 #include <map>

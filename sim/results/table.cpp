@@ -177,8 +177,8 @@ std::string congestion(const std::vector<const Result*>& group) {
   return fmt::format("{}", fmt::join(notes, ""));
 }
 
-// The rest, who waits for whom, goes to stderr.
-// With the next one, where it announces a list: "no progress is possible: rank 0 in step 3 waits for ...".
+// With the next one, where it announces a list: "no progress is possible: rank 0 in step 3 waits for ...". The rest of who waits for whom
+// goes to stderr.
 std::string first_line(const std::string& failure) {
   const std::size_t end = failure.find('\n');
   std::string out = failure.substr(0, end);

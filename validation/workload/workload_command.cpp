@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -87,6 +86,8 @@ void check_arguments(const WorkloadArguments& a) {
   if (a.rank >= 0 && (a.transport != "tcp" || a.rank >= static_cast<int>(a.hosts.size())))
     wrong.push_back(
         fmt::format("--rank: needs --transport tcp and --hosts with the address of every rank, got rank {} of {}", a.rank, a.hosts.size()));
+  if (a.hosts.empty() && !a.secret_file.empty())
+    wrong.emplace_back("--secret-file: needs --hosts; processes that weft bench starts itself need none");
   if (a.rank < 0 && !a.hosts.empty()) wrong.emplace_back("--hosts: needs --rank, which of them this process is");
   if (!a.stream_rate.empty() && a.transport != "tcp") wrong.emplace_back("--stream-rate: only for --transport tcp");
   if (!a.stream_rate.empty()) try {
@@ -171,13 +172,6 @@ std::string settings_in_common(const Scenario& scenario, const std::vector<RowRe
   return out;
 }
 
-std::string secret_of(const WorkloadArguments& a) {
-  if (a.hosts.empty()) return {};
-  if (!a.secret_file.empty()) return secret_in_file(a.secret_file);
-  const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
-  return from_environment != nullptr ? from_environment : "";
-}
-
 // `in_common`: what must be the same for all ranks besides.
 RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Needs& needs, const std::string& in_common) {
   const RankLinks links{.ranks = scenario.workload.ranks, .at = {}, .fail = {}, .servers = needs.servers};
@@ -191,7 +185,7 @@ RanksPlan plan_of(const WorkloadArguments& a, const Scenario& scenario, const Ne
           .patience = std::chrono::milliseconds(std::llround(a.timeout_s * 1000)),
           .hosts = a.hosts,
           .rank = a.rank,
-          .secret = secret_of(a),
+          .secret = a.hosts.empty() ? "" : secret_in_file_or_environment(a.secret_file),
           .stream_rate = a.stream_rate.empty() ? BitsPerSecond{0} : bench::parse_stream_rate(a.stream_rate)};
 }
 

@@ -1,11 +1,13 @@
 #include "validation/workload/workload_command.hpp"
 
+#include "collectives/transports/tcp.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -124,6 +126,49 @@ TEST_CASE("workload: compressed steps run for real, and lose nothing; each row s
     }
     CHECK(rows == 6);
   }
+}
+
+TEST_CASE("workload: processes that would run other steps, or know another secret, say so before they begin") {
+  const SmallTraining training;
+  const auto said = [&](const std::string& first, const std::string& second, const std::string& secret = {}) {
+    std::vector<std::string> hosts;
+    {
+      const TcpListener one("127.0.0.1:0"), other("127.0.0.1:0");  // whose ports are free then
+      hosts = {one.address(), other.address()};
+    }
+    const auto rank = [&](Rank own, const std::string& set, const std::string& file) {
+      std::ostringstream out;
+      try {
+        run_workload({.file = training.file(),
+                      .set = {"/workload/ranks=2", set},
+                      .transport = "tcp",
+                      .iterations = 1,
+                      .warmup = 0,
+                      .timeout_s = 3,
+                      .hosts = hosts,
+                      .rank = own,
+                      .secret_file = file},
+                     out);
+      } catch (const std::exception& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    auto beside = std::async(std::launch::async, rank, 1, second, secret);
+    const std::string own = rank(0, first, "");
+    return own + beside.get();
+  };
+  const std::string ddp = "/workload/engine=ddp";
+  CHECK(said(ddp, ddp).empty());
+  for (const char* other : {"/workload/engine=horovod", R"(/workload/engine=["ddp", "none"])"}) {
+    CAPTURE(other);
+    CHECK(said(ddp, other).find("workload and engines") != std::string::npos);
+  }
+  write_file(training.file() + ".secret", "sesame\n");
+  CHECK(said(ddp, ddp, training.file() + ".secret").find("do not have the same job's secret") != std::string::npos);
+  std::ostringstream out;
+  CHECK_THROWS_WITH_AS(run_workload({.file = training.file(), .transport = "tcp", .secret_file = "s"}, out),
+                       "--secret-file: needs --hosts; processes that weft bench starts itself need none", InputError);
 }
 
 TEST_CASE("workload: byteps runs for real, its servers beside the workers and on hosts of their own") {

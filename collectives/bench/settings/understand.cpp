@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -216,13 +215,8 @@ class Reader {
                 "--secret-file: needs --hosts or --meeting; processes that weft bench starts itself share a random secret");
       return;
     }
-    const char* const from_environment = std::getenv("WEFT_JOB_SECRET");
-    if (written_.secret_file.empty()) {
-      settings_.secret = from_environment != nullptr ? from_environment : "";
-      return;
-    }
     try {
-      settings_.secret = secret_in_file(written_.secret_file);
+      settings_.secret = secret_in_file_or_environment(written_.secret_file);
     } catch (const InputError& e) {
       problems_.push_back(fmt::format("--secret-file: {}", e.what()));
     }
