@@ -62,14 +62,10 @@ SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
   return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
 }
 
-// How many channels a call takes: between servers twice those that the search finds there, in a server twice those that fill its NVLinks
-// at 20 GB/s each, 12 on 8 V100 and 24 on 8 A100, whose calls take longer up to so many (validation/data/public_a100_nccl).
+// How many channels a call takes: at most twice those that the search finds, 12 on 8 V100, 24 on 8 A100, whose calls take longer up to so
+// many (validation/data/public_a100_nccl).
 int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
-  constexpr double of_one = 20.0 * 8e9;
-  constexpr int most_in_server = 24;
-  const int in_server = q.nvlink ? std::clamp(2 * static_cast<int>(static_cast<double>(q.inside.count) / of_one), 2, most_in_server) : 2;
-  const int found = q.servers > 1 ? std::max(2 * channels_found(q).count, 1) : in_server;
-  return std::min(found, nccl_channels(regime, q.ranks, size));
+  return std::min(2 * channels_found(q).count, nccl_channels(regime, q.ranks, size));
 }
 
 // How many of the profile's rendezvous a hop between servers takes: none where the messages on the wire, of one channel and with their

@@ -52,7 +52,7 @@ bool is_possible(const NcclQuestion& q, const Regime& regime, Bytes size) {
   if (q.servers == 1 && regime.pattern != NcclAlgorithm::nvls) return false;
   if (q.algorithm == regime.pattern) return true;
   constexpr int too_few = 2, most_of_collnet = 8;  // GPUs of a server, unless it is told to
-  if (nvswitches_add(regime)) return q.switch_adds && regime.gpus > too_few;
+  if (nvswitches_add(regime)) return q.switch_adds && regime.gpus > too_few && (q.servers == 1 || q.nics > 1);
   return regime.gpus <= most_of_collnet && (regime.pattern == NcclAlgorithm::collnet_chain || q.nvlinks_join_all);
 }
 
@@ -75,8 +75,7 @@ Regime expected_to_be_best(const HardwareProfile& profile, const NcclQuestion& q
   Regime best;
   double least = 0;
   for (const Regime& regime : nccl_regimes(q, size)) {
-    const NcclExpectation expected = expected_by_nccl(q, regime);
-    const double estimate = nccl_estimate(expected.profile, expected.question, regime, size).microseconds() / bias_of(profile, regime);
+    const double estimate = expected_time(q, regime, size).microseconds() / bias_of(profile, regime);
     if (best.protocol == NcclProtocol::automatic || estimate < least) best = regime, least = estimate;
   }
   return best;
@@ -115,8 +114,7 @@ double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   double least = expected(chosen);
   const double taken = least;
   for (const Regime& regime : nccl_regimes(q, size)) {
-    const NcclExpectation by_nccl = expected_by_nccl(q, regime);
-    const SimTime at_least = nccl_estimate(by_nccl.profile, by_nccl.question, regime, size);
+    const SimTime at_least = expected_time(q, regime, size);
     least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
   }
   return least > 0 ? std::log(taken / least) : 0;

@@ -7,14 +7,6 @@ namespace {
 
 using namespace nccl;
 
-constexpr Table collnet_direct = {{0, 0, 0}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
-constexpr Table collnet_chain = {{0, 0, 0}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
-constexpr double nvls_us = 25;  // to the switch and back: half of it is a hop
-constexpr double nvls_network_us = 18;
-
-// With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
-constexpr double arity_us = 0.4;
-
 // Between servers a ring's ranks each launch as many network operations as it has steps: hops inside take at least so long, and three
 // times as long with Simple (Intel; AMD twice of it).
 constexpr double network_launch_us = 1.0;
@@ -47,23 +39,10 @@ auto& efficiency_of(Profile& p, NcclProtocol protocol) {
 // it takes with both, where the two requests of 24 bytes for every 256 share it with the writes (models/server/pcie.cpp).
 constexpr double one_way = (256.0 + 24) / (256 + 24 + 2 * 24);
 
-const Table& table_of(const Regime& regime) {
-  switch (regime.pattern) {
-    case NcclAlgorithm::tree:
-      return tree;
-    case NcclAlgorithm::collnet_direct:
-      return collnet_direct;
-    case NcclAlgorithm::collnet_chain:
-      return collnet_chain;
-    default:
-      return ring;
-  }
-}
-
 // Of a hop between servers.
 double network_us(const Regime& regime) {
   if (nvswitches_add(regime)) return sharp_adds(regime) ? nvls_network_us / 2 : nvls_tree_hop_us;
-  const Table& table = regime.gpus == 1 ? tree : table_of(regime);  // nothing hides it from an only GPU
+  const Table& table = regime.gpus == 1 ? tree : table_of(regime.pattern);  // nothing hides it from an only GPU
   const double us = table.network[index_of(latencies_of(regime))];
   return sharp_adds(regime) ? us / 2 : us;  // up to the switches and down again
 }
@@ -89,7 +68,7 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   if (regime.pattern == NcclAlgorithm::tree) efficiency *= profile.tree_efficiency * (regime.protocol == NcclProtocol::ll ? tree_ll : 1.0);
   if (regime.pattern == NcclAlgorithm::collnet_direct) efficiency *= direct_efficiency;
   const double hops = hops_factor(profile, latencies_of(regime));
-  const double inside = (regime.nvlink ? table_of(regime).nvlink : table_of(regime).pcie)[index_of(latencies_of(regime))];
+  const double inside = (regime.nvlink ? table_of(regime.pattern).nvlink : table_of(regime.pattern).pcie)[index_of(latencies_of(regime))];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
   double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
   if (launched > 0) network += regime.handshakes * profile.rendezvous.microseconds() / (launched * network_us(regime));
@@ -128,7 +107,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
             .efficiency = regime.of_rate * efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
-  const Table& table = table_of(regime);
+  const Table& table = table_of(regime.pattern);
   const std::size_t i = index_of(latencies_of(regime));
   const double launch = launch_us(profile, regime);
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;

@@ -52,15 +52,6 @@ ChainTurns turns_of_ll(const NcclQuestion& q, Bytes size) {
   return {.count = static_cast<double>(size.count) / channels / bytes, .bytes = bytes};
 }
 
-// NCCL counts a single hop of a broadcast or a reduce where its channels go the same way through all GPUs, as they do from a server's only
-// NIC, and else one between servers for each rank, each as long as a tree's with Simple, for what a chunk takes (ncclTopoTuneModel).
-double expected_chain_us(const NcclQuestion& q, const Regime& regime, const NcclCosts& costs) {
-  if (q.servers == 1) return (q.nvlink ? costs.nvlink : costs.pcie).microseconds();
-  if (q.nics == 1) return costs.network.microseconds();
-  const std::size_t i = index_of(regime.protocol);
-  return q.ranks * (regime.protocol == NcclProtocol::simple ? tree : ring).network[i];
-}
-
 // How many times as long CollNet direct takes where not every GPU has a NIC of its own.
 double without_own_nics(const NcclQuestion& q) { return (1 + static_cast<double>(q.ranks) / q.servers / q.nics) / 2; }
 
@@ -123,7 +114,6 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   a_byte /= costs.efficiency * profile.message_efficiency;
   if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
   double latency = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds();
-  if (q.as_expected && is_chain(q.collective)) latency = costs.base.microseconds() + expected_chain_us(q, regime, costs);
   if (outer > 0 && regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::simple && rounds == 2) latency *= ring_plateau;
   const double us = latency + 1e6 * a_byte * static_cast<double>(size.count);
   return microseconds(std::min(us, 1e12));

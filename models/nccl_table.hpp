@@ -15,6 +15,27 @@ struct Table {
 };
 inline constexpr Table tree = {{6.8, 14.0, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}};
 inline constexpr Table ring = {{6.6, 14.0, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}};
+inline constexpr Table collnet_direct = {{0, 0, 0}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
+inline constexpr Table collnet_chain = {{0, 0, 0}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
+
+constexpr const Table& table_of(NcclAlgorithm pattern) {
+  switch (pattern) {
+    case NcclAlgorithm::tree:
+      return tree;
+    case NcclAlgorithm::collnet_direct:
+      return collnet_direct;
+    case NcclAlgorithm::collnet_chain:
+      return collnet_chain;
+    default:
+      return ring;
+  }
+}
+
+// NVLS, to the NVSwitch and back, and to the switches between servers that add, and back.
+inline constexpr double nvls_us = 25, nvls_network_us = 18;
+
+// With CollNet direct a head gets from, and sends to, one other GPU of its server after the other.
+inline constexpr double arity_us = 0.4;
 
 // The part of a rate that CollNet direct gets.
 inline constexpr double direct_efficiency = 0.85;

@@ -56,10 +56,11 @@ struct NcclQuestion {
   bool nvlinks_join_all = false;                       // the GPUs of a server
   int nics = 1;                                        // of a server
   bool staged = false;                                 // between the GPUs of a server, in host memory
+  bool amd = false;                                    // the servers' processors
+  bool several_ways = false;                           // channels go through the GPUs of a server in different orders, over direct NVLinks
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
   SimTime way = {};                                    // the latency of the links between two GPUs of different servers
-  bool as_expected = false;                            // hops of chains are counted as NCCL does before it chooses
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;
 };

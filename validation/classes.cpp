@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -23,6 +24,7 @@ struct Member {
   Simulator simulator;
   std::vector<FitPoint> points;
   std::set<std::string> undetermined;
+  bool is_on_nvlinks = false;  // all calls of NCCL
 
   explicit Member(const Reference& r) : reference(&r), simulator(scenario_of(r)) {
     profile = simulator.scenario().hardware;
@@ -31,6 +33,10 @@ struct Member {
     const Json file = parse_json(read_file(profile_of(r)), problems);
     for (const Json& name : file.value("/calibration/undetermined"_json_pointer, Json::array()))
       undetermined.insert(name.get<std::string>());
+    is_on_nvlinks = std::ranges::all_of(points, [&](const FitPoint& p) {
+      const std::optional<Regime> regime = simulator.nccl_regime(p.setup, profile);
+      return regime && regime->nvlink;
+    });
   }
 
   std::vector<double> errors(const HardwareProfile& hardware) {
@@ -119,7 +125,11 @@ class Representatives {
     for (std::size_t i = 0; i < members_.size(); ++i)
       if (i != left_out) profiles.push_back(profiles_[i]), undetermined.push_back(members_[i].undetermined);
     if (of_hosts()) return with_usual(std::move(profiles));
-    return {halfway_from_published(middle_of(profiles, undetermined)), "half of the way from NCCL's table to the middle of its systems"};
+    HardwareProfile halfway = halfway_from_published(middle_of(profiles, undetermined));
+    // There it is known what NCCL expects when it chooses, and biases are of the versions and networks of these systems. Of servers without
+    // NVLinks they stand for what its search finds.
+    if (std::ranges::all_of(members_, &Member::is_on_nvlinks)) take_choices_of_nccl(halfway);
+    return {halfway, "half of the way from NCCL's table to the middle of its systems"};
   }
   Representative of_all() const { return without(members_.size()); }
 
@@ -142,6 +152,11 @@ class Representatives {
     for (const char* name : {"copy_rate", "copy_rate_in_memory", "last_level_cache"})  // nearly all of its systems have one rank a host
       find_hardware_parameter(name)->set(mean, usual_of_hosts(name)->value);
     return {mean, "parameter by parameter the geometric mean of its systems and of what is usual of hosts"};
+  }
+
+  static void take_choices_of_nccl(HardwareProfile& profile) {
+    for (const HardwareParameter& p : hardware_parameters())
+      if (p.unit == HardwareParameter::Unit::bias) p.set(profile, p.get(HardwareProfile{}));
   }
 
   const std::vector<Member>& members_;
@@ -261,7 +276,7 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
     for (Member& member : members) {
       clusters.push_back(&member.simulator.scenario());
       for (const FitPoint& p : member.points)
-        if (const auto pattern = member.simulator.pattern_of(p.setup, member.profile)) patterns.insert(*pattern);
+        if (const auto regime = member.simulator.nccl_regime(p.setup, member.profile)) patterns.insert(regime->pattern);
     }
     const Representative chosen = Representatives(members).of_all();
     const Json values = HardwareForm::write(chosen.profile);

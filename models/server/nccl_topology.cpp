@@ -195,6 +195,7 @@ class TopologyReader {
     cpu.model = static_cast<int>(whole(element, "modelid", 0).value_or(0));
     server_.sockets.push_back(cpu.socket);
     amd_ = cpu.vendor == "AuthenticAMD";
+    server_.processor = amd_ ? HostProcessor::amd : cpu.arch == "arm64" ? HostProcessor::arm : HostProcessor::intel;
     // Peer-to-peer packets are cut to 64 bytes by Intel CPUs (NCCL: INTEL_P2P_OVERHEAD).
     if (cpu.vendor == "GenuineIntel") server_.root_complex_payload = 64;
     cpus_.push_back(cpu);

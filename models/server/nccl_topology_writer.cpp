@@ -14,19 +14,19 @@ double gigabytes(BitsPerSecond rate) { return static_cast<double>(rate.count) / 
 
 // How NCCL tells processors apart, and the GB/s that it expects between two of them (src/graph/topo.h).
 struct Processor {
+  HostProcessor maker;
   const char *arch, *vendor;
   int family, model;
   double between;
 };
-constexpr std::array<Processor, 7> processors = {{{"x86_64", "GenuineIntel", 6, 79, 6},    // Broadwell
-                                                  {"x86_64", "GenuineIntel", 6, 85, 10},   // Skylake
-                                                  {"x86_64", "GenuineIntel", 6, 143, 22},  // Sapphire Rapids
-                                                  {"x86_64", "GenuineIntel", 6, 207, 40},  // Emerald Rapids
-                                                  {"x86_64", "AuthenticAMD", 25, 1, 16},   // Zen 3
-                                                  {"arm64", "ARM", 8, 0, 6},
-                                                  {"ppc64", "IBM", 0, 0, 32}}};
+constexpr std::array<Processor, 6> processors = {{{HostProcessor::intel, "x86_64", "GenuineIntel", 6, 79, 6},    // Broadwell
+                                                  {HostProcessor::intel, "x86_64", "GenuineIntel", 6, 85, 10},   // Skylake
+                                                  {HostProcessor::intel, "x86_64", "GenuineIntel", 6, 143, 22},  // Sapphire Rapids
+                                                  {HostProcessor::intel, "x86_64", "GenuineIntel", 6, 207, 40},  // Emerald Rapids
+                                                  {HostProcessor::amd, "x86_64", "AuthenticAMD", 25, 1, 16},     // Zen 3
+                                                  {HostProcessor::arm, "arm64", "ARM", 8, 0, 6}}};
 
-constexpr double usual_between = 16;  // what a server of one socket is taken for: Zen 3, or a Xeon of about its time
+constexpr double usual_between = 16;  // what a server of one socket is taken for: a Xeon of about the time of Zen 3
 
 // NVLinks of one GPU by its compute capability, GB/s: what NCCL counts on of each, and the full rate of all that it has.
 struct NvLinkKind {
@@ -130,10 +130,9 @@ class Writer {
     for (const ServerLink& link : s_.links)
       if (among(s_.sockets, link.from) && among(s_.sockets, link.to)) between = std::max(between, gigabytes(link.spec().bandwidth));
     if (s_.sockets.size() == 1) between = usual_between;
-    const bool intel = s_.root_complex_payload == 64;  // as NCCL's reader takes Intel's to be
     const Processor* best = nullptr;
     for (const Processor& p : processors) {
-      if (intel != (std::string_view(p.vendor) == "GenuineIntel")) continue;
+      if (p.maker != s_.processor) continue;
       if (!best || std::abs(p.between - between) < std::abs(best->between - between)) best = &p;
     }
     return *best;

@@ -42,6 +42,9 @@ struct PeerContention {
   friend bool operator==(const PeerContention&, const PeerContention&) = default;
 };
 
+// Whose processors a server has, which NCCL asks when it chooses.
+enum class HostProcessor { intel, amd, arm };
+
 // Both directions of a link inside a server. `pcie` gives the rate, or `bandwidth` does.
 struct ServerLink {
   std::string from;
@@ -67,6 +70,7 @@ struct Server {
   PeerPolicy policy = PeerPolicy::pcie_upi;
   std::vector<std::string> nic_of_gpu = {};  // by GPU; empty: the nearest, of several the one with fewest GPUs
   Wiring wiring = Wiring::one_switch;
+  HostProcessor processor = HostProcessor::intel;
   // Congested flows share PCIe in inverse proportion to the round-trip time of their credits. A flow that crosses from
   // socket to socket has this factor besides: below 1 it has low priority.
   double inter_socket_weight = 1;

@@ -127,6 +127,7 @@ Server dgx_a100() {
   Server s = dual_socket("dgx_a100", 4, 8, gen4, 16_GBps);
   add_nics(s, 8, gen4);
   add_nvswitch(s, 240_GBps);
+  s.processor = HostProcessor::amd;
   s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
   s.sources = {{"devices", "NVIDIA DGX A100 user guide: 2 EPYC 7742, 8 A100, 4 PCIe 4 switches with 2 GPUs and 2 of 8 ConnectX-6 each"},
                {"nvswitch", "NVIDIA NCCL, src/graph/topo.h: 20 GB/s of the 25 GB/s of an NVLink 3, 12 links a GPU"},
@@ -171,7 +172,7 @@ Server dgx_b200() {
 // each. Processors of different trays reach each other by the network only.
 Server gb200_nvl72() {
   constexpr int gpus = 72, of_processor = 2;
-  Server s{.preset = "gb200_nvl72"};
+  Server s{.preset = "gb200_nvl72", .processor = HostProcessor::arm};
   for (int i = 0; i < gpus; ++i) {
     if (i % of_processor == 0) s.sockets.push_back(numbered("grace", i / of_processor));
     s.gpus.push_back(numbered("gpu", i));
@@ -195,7 +196,7 @@ Server gb200_nvl72() {
 }
 
 Server hgx_a100_4() {
-  Server s{.preset = "hgx_a100_4", .sockets = {"socket0"}};
+  Server s{.preset = "hgx_a100_4", .sockets = {"socket0"}, .processor = HostProcessor::amd};
   for (int i = 0; i < 4; ++i) {
     s.gpus.push_back(numbered("gpu", i));
     s.nics.push_back(numbered("nic", i));

@@ -58,8 +58,7 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
 // Each channel of NCCL's search crosses the NVLinks of all GPUs at the rate of its NIC: 16 of NICs of 400 Gb/s fill those of 72 GB200,
 // however many NICs the rack has. All-to-alls have other channels.
 int most_channels_on_nvlinks(const NcclQuestion& q) {
-  const int found = q.nvlink && q.collective != Collective::alltoall ? channels_found(q).count : 0;
-  return found > 0 ? found : INT_MAX;
+  return q.servers > 1 && q.nvlink && q.collective != Collective::alltoall ? channels_found(q).count : INT_MAX;
 }
 
 // Relays send one turn while they get the next, and here a turn waits for the one before to arrive, which NCCL's does not. In t turns a
@@ -149,6 +148,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
     question.staged = inside.staged;
     if (const NvlinkRings rings = rings_of(q.scenario, s); !rings.orders.empty()) {
       question.nvlink = true;
+      question.several_ways = at.most > 2 && rings.orders.size() > 1;
       question.inside = BitsPerSecond{rings.lane.count * static_cast<std::int64_t>(rings.orders.size())};
     }
   }
@@ -157,6 +157,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   question.sharp = !uneven && q.scenario.fabric.sharp;
   question.nvlinks_join_all = question.sharp && nvlinks_join_all(q.scenario.server);  // only CollNet asks, and it takes long
   question.nics = std::max(s.nics, 1);
+  question.amd = q.scenario.server.processor == HostProcessor::amd;
   if (question.servers > 1) {
     const Way outside = at.ranks.empty() ? way_between(q, 0, at.least) : way_between(q, at.ranks[0][0], at.ranks[1][0]);
     question.outside = BitsPerSecond{outside.rate.count * question.nics};

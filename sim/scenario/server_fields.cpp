@@ -141,6 +141,11 @@ const std::vector<std::pair<Wiring, std::string>>& Names<Wiring>::values() {
   static const std::vector<std::pair<Wiring, std::string>> all = {{Wiring::one_switch, "one_switch"}, {Wiring::rails, "rails"}};
   return all;
 }
+const std::vector<std::pair<HostProcessor, std::string>>& Names<HostProcessor>::values() {
+  static const std::vector<std::pair<HostProcessor, std::string>> all = {
+      {HostProcessor::intel, "intel"}, {HostProcessor::amd, "amd"}, {HostProcessor::arm, "arm"}};
+  return all;
+}
 const std::vector<std::pair<Fabric::Copy, std::string>>& Names<Fabric::Copy>::values() {
   static const std::vector<std::pair<Fabric::Copy, std::string>> all = {{Fabric::Copy::to_endpoint, "host_to_gpu"},
                                                                         {Fabric::Copy::to_host, "gpu_to_host"}};
@@ -216,6 +221,8 @@ Declaration<Server> Declared<Server>::declaration() {
           optional("wiring", &S::wiring,
                    "How NICs are cabled to the fabric: one_switch puts the NICs of a server on neighbouring ports, rails puts each NIC on "
                    "a switch of its own."),
+          optional("processor", &S::processor,
+                   "Who made the processors, which NCCL asks before it chooses: it expects rings and LL to be slower between AMD hosts."),
           optional("inter_socket_weight", &S::inter_socket_weight,
                    "The weight in max-min sharing of a flow that crosses from socket to socket, where other flows have weight 1."),
           optional("root_complex_payload", &S::root_complex_payload,

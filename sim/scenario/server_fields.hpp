@@ -18,6 +18,11 @@ struct Names<Wiring> {
   static const std::vector<std::pair<Wiring, std::string>>& values();
 };
 template <>
+struct Names<HostProcessor> {
+  static constexpr const char* kind = "processor";
+  static const std::vector<std::pair<HostProcessor, std::string>>& values();
+};
+template <>
 struct Names<Fabric::Copy> {
   static constexpr const char* kind = "direction";
   static const std::vector<std::pair<Fabric::Copy, std::string>>& values();

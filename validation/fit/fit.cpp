@@ -281,7 +281,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Simulator& simulator = simulators->at(best.values);
   result.told = told_calls(simulator, points, hardware);
   for (const FitPoint& p : points)
-    if (const auto pattern = simulator.pattern_of(p.setup, hardware)) result.patterns.insert(*pattern);
+    if (const auto regime = simulator.nccl_regime(p.setup, hardware)) result.patterns.insert(regime->pattern);
   result.evaluations = objective.evaluations();
   if (options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);
   return result;

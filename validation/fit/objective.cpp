@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -59,6 +60,27 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
     if (p.name == "last_level_cache") p.high *= most_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = least_rendezvous, p.high = std::max(p.low, p.high);
+  }
+  if (of_nccl) keep_biases_to_what_is_taken();
+}
+
+void Objective::keep_biases_to_what_is_taken() {
+  using Takes = bool (*)(const Regime&);
+  static const std::map<std::string, Takes> taken = {{"ll_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll; }},
+                                                     {"ll128_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll128; }},
+                                                     {"tree_bias", [](const Regime& r) { return r.pattern == NcclAlgorithm::tree; }},
+                                                     {"nvls_bias", [](const Regime& r) { return nvswitches_add(r); }}};
+  std::vector<double> initial;
+  for (const FitParameter& p : parameters_) initial.push_back(p.initial);
+  for (FitParameter& p : parameters_) {
+    if (p.unit != Unit::bias || p.high <= p.initial) continue;
+    const HardwareProfile hardware = hardware_at(initial);
+    Simulator& simulator = simulators_->at(initial);
+    const bool is_taken = std::ranges::any_of(points_, [&](const FitPoint* point) {
+      const std::optional<Regime> regime = simulator.nccl_regime(point->setup, hardware);
+      return regime && taken.at(p.name)(*regime);
+    });
+    if (!is_taken) p.high = std::max(p.low, p.initial);
   }
 }
 

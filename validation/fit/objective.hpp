@@ -83,6 +83,9 @@ class Objective {
   bool fits_nccl() const;
   bool all_between_servers() const;
   double regret(const std::vector<double>& values);  // of all points
+  // NCCL's versions differ in when they change to a protocol or an algorithm, not in whether they take one at all that NCCL takes at none
+  // of these sizes: no bias towards such a one.
+  void keep_biases_to_what_is_taken();
   HardwareProfile hardware_at(const std::vector<double>& values) const;
   std::vector<double> simulated_with(HardwareProfile hardware, const std::vector<double>& values, const std::vector<CostAtSize>& costs);
   const OpenScenario& open_;

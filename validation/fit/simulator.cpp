@@ -278,10 +278,10 @@ CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& har
   return {e.collective, sized_name(sized(e, hardware, prepared(e))), e.ranks, e.size};
 }
 
-std::optional<NcclAlgorithm> Simulator::pattern_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
+std::optional<Regime> Simulator::nccl_regime(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective)) return {};
   const Regime regime = sized(e, hardware, prepared(e)).regime;
-  return regime.protocol != NcclProtocol::automatic ? std::optional(regime.pattern) : std::nullopt;
+  return regime.protocol != NcclProtocol::automatic ? std::optional(regime) : std::nullopt;
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {

@@ -52,8 +52,8 @@ class Simulator {
   // The call as a profile's costs by size name it.
   CostAtSize call_of(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
-  // Of a call of NCCL what it runs: a ring, a tree, ...; nothing of others.
-  std::optional<NcclAlgorithm> pattern_of(const MeasuredSetup& setup, const HardwareProfile& hardware);
+  // Of a call of NCCL what it runs: a ring, a tree, ... with which protocol; nothing of others.
+  std::optional<Regime> nccl_regime(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
   // Those of the messages that it sends, each once; none of a call of NCCL, or on a network that runs once.
   std::vector<std::int64_t> message_sizes(const MeasuredSetup& setup, const HardwareProfile& hardware);

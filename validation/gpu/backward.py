@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """When each gradient becomes ready in a backward pass, on the GPU of this machine: what a device of Weft's is fitted to and judged by.
 
-Usage: backward.py [-o FILE.csv] [-m MODEL,...] [-d tf32,bfloat16]
+Usage: backward.py [-o FILE.csv] [-m MODEL,...] [-d tf32,bfloat16] [--eager]
 
-Needs PyTorch 2.1 or later, timm and transformers. Weights are random: times do not depend on them. Events of CUDA are recorded in the
-stream as each gradient is accumulated, so nothing waits. A line for each tensor, in the order in which their gradients are ready; the
-times are medians over the iterations. Lines that begin with # say what ran on what, and how long the passes took in all.
+Needs PyTorch (2.11 was used), timm and transformers. Weights are random: times do not depend on them. Events of CUDA are recorded in the
+stream as each gradient is accumulated, so nothing waits. A pass is captured in a CUDA graph and replayed, as the host launches the
+kernels of some networks more slowly than the GPU runs them; --eager launches each by itself. A line for each tensor, in the order in
+which their gradients are ready; the times are medians over the iterations. Lines that begin with # say what ran on what, and how long
+the passes took in all.
 """
 import argparse
 import statistics
@@ -14,7 +16,7 @@ import sys
 try:
     import torch
 except ImportError:
-    sys.exit("backward.py: needs PyTorch 2.1 or later, which this Python does not have")
+    sys.exit("backward.py: needs PyTorch, which this Python does not have")
 
 WARM_UP, ITERATIONS = 4, 11
 
@@ -66,31 +68,49 @@ MODELS = {
 }
 
 
-def event():
-    return torch.cuda.Event(enable_timing=True)
+def captured(step, model):
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(WARM_UP):
+            model.zero_grad(set_to_none=True)
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    model.zero_grad(set_to_none=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=aside):
+        step()
+    return graph.replay
 
 
-def measure(name, dtype):
+def measure(name, dtype, eager):
     build, make_input, batch, output = MODELS[name]
     torch.manual_seed(0)
     model = build().cuda().train()
+    event = lambda: torch.cuda.Event(enable_timing=True, external=not eager)
     parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
     ready = {n: event() for n in parameters}
     for n, p in parameters.items():
         p.register_post_accumulate_grad_hook(lambda _, done=ready[n]: done.record())
     data = make_input()
     begin, middle, end = event(), event(), event()
-    waits = {n: [] for n in parameters}
-    forward, backward = [], []
-    for i in range(WARM_UP + ITERATIONS):
-        model.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
+
+    def step():
         begin.record()
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == "bfloat16"):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == "bfloat16", cache_enabled=eager):
             loss = output(model(data)).float().square().mean()
         middle.record()
         loss.backward()
         end.record()
+
+    run = step if eager else captured(step, model)
+    waits = {n: [] for n in parameters}
+    forward, backward = [], []
+    for i in range(WARM_UP + ITERATIONS):
+        if eager:
+            model.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        run()
         torch.cuda.synchronize()
         if i < WARM_UP:
             continue
@@ -114,6 +134,7 @@ def main():
     arguments.add_argument("-o", "--output", help="the file to write; else standard output")
     arguments.add_argument("-m", "--models", default=",".join(MODELS))
     arguments.add_argument("-d", "--dtypes", default="tf32,bfloat16")
+    arguments.add_argument("--eager", action="store_true", help="launch each kernel by itself")
     asked = arguments.parse_args()
     unknown = [m for m in asked.models.split(",") if m not in MODELS] + [d for d in asked.dtypes.split(",") if d not in ("tf32", "bfloat16")]
     if unknown:
@@ -123,12 +144,12 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    heads, rows = [f"# {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"], []
+    heads, rows = [f"# {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}, {'eager' if asked.eager else 'CUDA graphs'}"], []
     failed = False
     for dtype in asked.dtypes.split(","):
         for name in asked.models.split(","):
             try:
-                head, lines = measure(name, dtype)
+                head, lines = measure(name, dtype, asked.eager)
             except Exception as error:  # one that does not run does not lose the others
                 head, lines = f"# {name}_{dtype}: {type(error).__name__}: {str(error).splitlines()[0]}", []
                 failed = True
