@@ -2,6 +2,7 @@
 
 #include "kernels/base/plural.hpp"
 #include "models/traces/traced_program.hpp"
+#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>
@@ -83,6 +84,21 @@ std::string describe(const HostCopies& copies) {
   const std::string gpus = copies.gpus.empty() ? "all GPUs" : fmt::format("GPU {}", fmt::join(copies.gpus, ", "));
   return fmt::format("{} {} on {}, {}", to_string(copies.bytes), Form<Fabric::Copy>::write(copies.direction).get<std::string>(), gpus,
                      copies.period.ps == 0 ? "back to back" : "every " + to_string(copies.period));
+}
+
+std::string describe(const HardwareProfile& hardware) {
+  const Json values = Form<HardwareProfile>::write(hardware);
+  std::vector<std::string> given;
+  for (const auto& [key, source] : hardware.sources)
+    if (source == given_in_the_scenario && values.contains(key)) {
+      const Json& value = values.at(key);
+      given.push_back(value.is_structured() ? key : fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+  constexpr std::size_t most = 5;
+  const std::size_t more = given.size() > most ? given.size() - most : 0;
+  given.resize(given.size() - more);
+  if (given.empty()) return hardware.name;
+  return fmt::format("{} ({}{})", hardware.name, fmt::join(given, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string describe(const TrafficSpec& traffic) {

@@ -13,6 +13,7 @@ std::string describe_links(const FabricSpec&);           // "host_link 100Gbps 5
 // What no bus bandwidth passes: the rate of the endpoint with the slowest connection to the fabric. With servers of several
 // GPUs: what the NICs of a server carry, as bus bandwidth, or what a GPU sends if all ranks are in one server.
 BitsPerSecond slowest_endpoint(const Scenario&);
+std::string describe(const HardwareProfile&);       // "h100_servers (call_overhead 5us)", which of its values the scenario gives itself
 std::string describe(const TrafficSpec&);           // "permutation of 1MiB, back to back"
 std::string describe(const HostCopies&);            // "64MiB host_to_gpu on all GPUs, back to back"
 std::string describe(const Placement&);             // "random (seed 3)"

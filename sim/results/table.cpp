@@ -7,7 +7,6 @@
 #include "sim/results/row_notes.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/fault_fields.hpp"
-#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/repeat_fields.hpp"
 
 #include <algorithm>
@@ -43,22 +42,6 @@ std::string training_in_effect(const Workload& w) {
   return out;
 }
 
-// The profile, and which of its values the scenario gives itself.
-std::string hardware_in_effect(const HardwareProfile& hardware) {
-  const Json values = Form<HardwareProfile>::write(hardware);
-  std::vector<std::string> given;
-  for (const auto& [key, source] : hardware.sources)
-    if (source == given_in_the_scenario && values.contains(key)) {
-      const Json& value = values.at(key);
-      given.push_back(value.is_structured() ? key : fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
-    }
-  constexpr std::size_t most = 5;
-  const std::size_t more = given.size() > most ? given.size() - most : 0;
-  given.resize(given.size() - more);
-  if (given.empty()) return hardware.name;
-  return fmt::format("{} ({}{})", hardware.name, fmt::join(given, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
 std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t cases) {
   const Scenario& s = one.scenario;
   std::string out;
@@ -76,8 +59,7 @@ std::string what_was_in_effect(const Case& one, std::size_t number, std::size_t 
                      endpoints(s.fabric.spec, s.server), describe(s.placement));
   if (s.workload.training.given()) out += training_in_effect(s.workload);
   if (s.start_skew) out += fmt::format(", starts within {} (seed {})", to_string(s.start_skew->max), s.start_skew->seed);
-  out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", hardware_in_effect(s.hardware), name_of(s.network), order_policy,
-                     s.seed);
+  out += fmt::format("\n#   hardware {}, network {}, order {}, seed {}\n", describe(s.hardware), name_of(s.network), order_policy, s.seed);
   if (s.faults.any()) out += fmt::format("#   failures: {}\n", describe(s.faults));
   if (s.repeat) out += fmt::format("#   repeated: {}\n", describe(*s.repeat, s));
   return out;

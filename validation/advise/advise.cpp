@@ -177,7 +177,7 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   if (ranges.empty()) throw RunError("no algorithm could be simulated");
   out << fmt::format(
              "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
-             name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), s.hardware.name, name_of(s.network),
+             name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
              advisor.candidates().size(), advisor.points())
       << table_of(advisor, ranges, calibration);
   const auto of_nccl = advisor.ranges(is_nccl);

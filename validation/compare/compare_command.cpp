@@ -144,7 +144,7 @@ std::string header(const Asked& asked) {
   std::string out =
       fmt::format("\n# measured here over {}, simulated on {} ({})\n", asked.settings.transport, asked.settings.compare, s.name);
   out += fmt::format("#   simulated: fabric {}{}{}; hardware {}, network {}, order {}, seed {}\n", describe(s.fabric.spec),
-                     links.empty() ? "" : "; ", links, s.hardware.name, name_of(s.network), order_policy, s.seed);
+                     links.empty() ? "" : "; ", links, describe(s.hardware), name_of(s.network), order_policy, s.seed);
   if (!s.workload.compressions.empty())
     out += fmt::format("#   compression {}, its kernels simulated at the rates of one core\n", label(*asked.settings.compression));
   return out + fmt::format("#   {} of {} on {} ranks, channels {}, pieces {}; measured: median of {} runs of the slowest rank's time\n#\n",

@@ -272,16 +272,19 @@ HardwareProfile fitted_hardware(const OpenScenario& open, const FitResult& resul
   return out;
 }
 
+// Whether the scenario that is written finds the profile that is written, and can name it.
+bool is_found_beside(const CalibrateArguments& a) {
+  const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
+  return !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
+}
+
 std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
   Json out = open.resolved(values_of(result));
   const Scenario& before_fit = open.scenario();
   if (before_fit.workload.ranks == endpoints(before_fit.fabric.spec, before_fit.server)) out["workload"]["ranks"] = "all";
-  const std::filesystem::path profile(a.output), beside = std::filesystem::path(a.scenario_output).parent_path() / "hardware";
-  const bool found_there =
-      !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
   Json written = HardwareForm::write(fitted_hardware(open, result));
   written.erase("profile");  // all values are there: the scenario needs no other profile, and has the calibration of none
-  out["hardware"] = found_there ? Json(profile.stem().string()) : std::move(written);
+  out["hardware"] = is_found_beside(a) ? Json(std::filesystem::path(a.output).stem().string()) : std::move(written);
   const std::string before = out.value("description", "");
   out["description"] = fmt::format("{} from {}.{}{}", written_by_calibrate, a.scenario, before.empty() ? "" : " ", before);
   return out.dump(2) + "\n";
@@ -370,6 +373,11 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   out << said_of_libraries(libraries);
   write_outputs(a, open, used.points, result);
   for (const OutputFile& output : outputs) out << fmt::format("# written: {}\n", output.file.string());
+  if (!a.output.empty() && !a.scenario_output.empty() && !is_found_beside(a)) {
+    const std::filesystem::path scenario(a.scenario_output), name = std::filesystem::path(a.output).filename().replace_extension(".json");
+    out << fmt::format("# {} has the fitted values themselves; with -o {} it names the profile, and runs say how sure they are\n",
+                       scenario.string(), (scenario.parent_path() / "hardware" / name).string());
+  }
   return 0;
 }
 

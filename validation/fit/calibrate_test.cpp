@@ -332,8 +332,12 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   CHECK(valid.at("servers") == Json({"sub_node"}));
   CHECK(valid.at("networks") == Json({"flow"}));
   CHECK(valid.at("links").at(0) == valid.at("links").at(1));
-  arguments.output.clear();
+  CHECK(out.str().find("has the fitted values themselves") == std::string::npos);
+  arguments.output = (folder / "mine.json").string();
   CHECK(calibrate_command(arguments, out, err) == 0);  // its own is replaced
+  CHECK(out.str().find("has the fitted values themselves; with -o " + (folder / "hardware" / "mine.json").string()) != std::string::npos);
+  arguments.output.clear();
+  CHECK(calibrate_command(arguments, out, err) == 0);
   CHECK(load_cases(written).front().scenario.hardware.wire_efficiency == doctest::Approx(0.8).epsilon(0.02));
   CHECK_FALSE(Json::parse(read_file(written)).at("hardware").contains("profile"));  // it may stand anywhere, and has no old calibration
   arguments.scenario_output = scenario;
