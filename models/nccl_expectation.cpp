@@ -157,7 +157,10 @@ double nvls_bus_rate(const NcclQuestion& q, const Regime& regime) {
 
 // Of CollNet: what NCCL counts on inside, whatever the network gives.
 double collnet_bus_rate(const NcclQuestion& q, const Regime& regime) {
-  if (regime.pattern == NcclAlgorithm::collnet_chain) return channels_found(q).count * channels_found(q).inside;
+  if (regime.pattern == NcclAlgorithm::collnet_chain) {
+    const NcclChannels found = channels_found(q);
+    return found.count * found.inside;
+  }
   // A channel for each GPU, which share the NICs. Where each has its own, up to twice as fast inside.
   const Speeds speeds = speeds_between_servers(generation_of(q));
   const double each = gigabytes(q.outside) / std::max(q.nics, gpus_of(q));
