@@ -36,7 +36,16 @@ SimTime picoseconds(double seconds) { return {std::llround(std::min(seconds, lon
 struct Work {
   double flops, elements;
   int kernels;
+  double bytes_per_parameter;
 };
+
+// Bytes of memory traffic that a parameter of a product or a convolution costs. It is read forward and, for the gradient of the input,
+// backward, and its own gradient is written. Automatic mixed precision keeps both with four bytes: before the products it is converted
+// (4 read, 2 written), after them its gradient (2 read, 4 written). Of a table of embeddings only some rows are read.
+struct ParameterTraffic {
+  double forward, backward;
+};
+constexpr ParameterTraffic of_four_bytes{.forward = 4, .backward = 4 + 4}, of_two_bytes{.forward = 4 + 2 + 2, .backward = 2 + 2 + 2 + 4};
 
 class Estimate {
  public:
@@ -46,15 +55,21 @@ class Estimate {
         batch_(request.batch),
         element_bytes_(request.dtype == "float32" || request.dtype == "tf32" ? 4 : 2) {}
 
-  SimTime time(LayerKind kind, const Work& w) const {
-    return w.kernels * device_.launch + picoseconds(batch_ * w.flops / (rate_.peak_flops * efficiency(kind))) +
-           memory(batch_ * w.elements * element_bytes_);
+  SimTime forward(const Layer& l) const { return time(l, {l.forward_flops, l.forward_elements, l.forward_kernels, traffic().forward}); }
+  SimTime backward(const Layer& l) const {
+    return time(l, {l.backward_flops, l.backward_elements, l.backward_kernels, traffic().backward});
   }
   SimTime memory(double bytes) const {
     return picoseconds(bytes / (device_.memory_bandwidth.bytes_per_second() * device_.memory_efficiency));
   }
 
  private:
+  SimTime time(const Layer& l, const Work& w) const {
+    const double parameters = l.kind == LayerKind::memory_bound ? 0 : static_cast<double>(l.parameters());
+    return w.kernels * device_.launch + picoseconds(batch_ * w.flops / (rate_.peak_flops * efficiency(l.kind))) +
+           memory(batch_ * w.elements * (l.float32_elements ? 4 : element_bytes_) + parameters * w.bytes_per_parameter);
+  }
+  ParameterTraffic traffic() const { return element_bytes_ == 4 ? of_four_bytes : of_two_bytes; }
   double efficiency(LayerKind kind) const {
     switch (kind) {
       case LayerKind::convolution:
@@ -142,8 +157,7 @@ StepTimes compute_times(const Model& model, const DeviceProfile& device, const C
   const Estimate estimate(device, request);
   StepTimes times;
   for (const Layer& l : model.layers) {
-    LayerTimes t{estimate.time(l.kind, {l.forward_flops, l.forward_elements, l.forward_kernels}),
-                 estimate.time(l.kind, {l.backward_flops, l.backward_elements, l.backward_kernels})};
+    LayerTimes t{estimate.forward(l), estimate.backward(l)};
     if (l.measured_forward) t.forward = scaled(*l.measured_forward, request.batch, model.measured_batch);
     if (l.measured_backward) t.backward = scaled(*l.measured_backward, request.batch, model.measured_batch);
     times.layers.push_back(t);

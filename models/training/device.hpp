@@ -15,7 +15,8 @@ struct DeviceRate {
   double convolution = 1, convolution_3x3 = 1, matrix_product = 1;
 };
 
-// A layer takes kernels x launch + FLOPs / (peak x efficiency of its kind) + bytes / (memory_bandwidth x memory_efficiency).
+// A layer takes kernels x launch + FLOPs / (peak x efficiency of its kind) + bytes / (memory_bandwidth x memory_efficiency). The bytes are
+// those of elementwise operations and of the parameters of products and convolutions.
 struct DeviceProfile {
   std::string name;
   std::map<std::string, DeviceRate> rates = {};  // by element type: float32, tf32, float16

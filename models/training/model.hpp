@@ -31,6 +31,7 @@ struct Layer {
   std::vector<ParameterTensor> tensors = {};  // in the order of registration; gradients come in the reverse order
   double forward_flops = 0, backward_flops = 0;
   double forward_elements = 0, backward_elements = 0;                    // that elementwise operations read and write
+  bool float32_elements = false;                                         // also where products are in 16 bits: automatic mixed precision
   int forward_kernels = 1, backward_kernels = 1;                         // launched
   std::optional<SimTime> measured_forward = {}, measured_backward = {};  // of Model::measured_batch samples; replace the estimate
 

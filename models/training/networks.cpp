@@ -81,7 +81,8 @@ struct Gpt2 {
   std::int64_t width, heads;
 };
 
-// Radford et al. (2019), table 2; heads have a width of 64. Query, key and value are one product.
+// Radford et al. (2019), table 2; heads have a width of 64. Query, key and value are one product. Its operators are
+// those of transformers' GPT2LMHeadModel.
 Model gpt2_of(const Gpt2& of, const ModelOptions& options) {
   constexpr std::int64_t vocabulary = 50'257;
   const std::int64_t width = of.width, heads = of.heads, tokens = sequence_or(options, 1024);
@@ -94,7 +95,9 @@ Model gpt2_of(const Gpt2& of, const ModelOptions& options) {
     net.attention(at + "attn.scores", {.width = width, .heads = heads, .queries = tokens, .keys = tokens});
     net.linear(at + "attn.c_proj", {.in = width, .out = width, .tokens = tokens, .elementwise = 2});
     net.layer_norm(at + "ln_2", width, tokens);
-    feed_forward(net, at + "mlp.", width, tokens);
+    net.linear(at + "mlp.c_fc", {.in = width, .out = 4 * width, .tokens = tokens});
+    net.gelu_of_operators(at + "mlp.act", 4 * width, tokens);
+    net.linear(at + "mlp.c_proj", {.in = 4 * width, .out = width, .tokens = tokens, .elementwise = 2});
   }
   net.layer_norm("ln_f", width, tokens);
   net.tied_output("lm_head", width, vocabulary, tokens);
