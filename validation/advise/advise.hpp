@@ -27,8 +27,8 @@ struct AdvisedRange {
   bool alone = false;                 // nobody else was simulated there
 };
 
-// All algorithms of the collective that the cluster allows, with channels for one and for all NICs of a server, pieces, and NCCL's
-// protocols.
+// All algorithms of the collective that the cluster allows, or those of the scenario's list where it has several, with one channel and one
+// for each NIC of a server, pieces, and NCCL's protocols.
 std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
 
 // The messages of one step, on average; of algorithms that cut themselves 0.

@@ -45,6 +45,23 @@ TEST_CASE("advice: candidates are algorithms of the collective, each with its se
   CHECK(std::ranges::any_of(candidates, is_nccl));
 }
 
+TEST_CASE("advice: candidates are those of the scenario's list where it has several, each in all its settings") {
+  Scenario s = star_of(6);
+  s.server = server_preset("two_nic");
+  s.workload.algorithms = {{.name = "ring"}, {.name = "nccl"}};
+  std::set<std::string> names, labels;
+  for (const AlgorithmChoice& c : advise_candidates(s)) names.insert(c.name), labels.insert(label(c));
+  CHECK(names == std::set<std::string>{"nccl", "ring"});
+  CHECK(labels.contains("ring"));
+  CHECK(labels.contains("ring(channels=2)"));
+}
+
+TEST_CASE("advice: hosts without GPUs do not run NCCL") {
+  Scenario s = star_of(6);
+  s.server = cpu_host(2);
+  CHECK(std::ranges::none_of(advise_candidates(s), is_nccl));
+}
+
 TEST_CASE("advice: where switches between servers add, NCCL's algorithms on them are candidates, and named as NCCL does") {
   Scenario s = star_of(6);
   s.fabric.sharp = true;

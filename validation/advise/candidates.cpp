@@ -41,9 +41,14 @@ std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Sce
 }  // namespace
 
 std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
+  const std::vector<AlgorithmChoice>& listed = scenario.workload.algorithms;
+  const auto is_asked = [&](std::string_view name) {
+    return listed.size() < 2 || std::ranges::find(listed, name, &AlgorithmChoice::name) != listed.end();
+  };
   std::vector<AlgorithmChoice> out;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers || algorithm.chooses != nullptr) continue;
+    if (!is_asked(algorithm.name)) continue;
     for (const AlgorithmSettings& settings : variants_of(algorithm, scenario)) {
       const AlgorithmChoice choice = with_server_defaults(scenario, {.name = std::string(algorithm.name), .settings = settings});
       if (!algorithm_problems(scenario, choice, "").empty()) continue;
