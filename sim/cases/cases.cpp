@@ -64,6 +64,16 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
 }
 
+// Of a value that the sweep sets the place is that which it sets, where the file may have another value.
+void name_the_sweep(const std::vector<Setting>& axes, std::vector<Problem>& problems) {
+  for (Problem& problem : problems)
+    for (const Setting& axis : axes)
+      if (problem.where == axis.pointer || problem.where.starts_with(axis.pointer + "/")) {
+        problem.what += " (a value of \"sweep\")";
+        break;
+      }
+}
+
 }  // namespace
 
 std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const std::string& name, Input& in) {
@@ -94,6 +104,7 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
     Input found{.problems = {in.problems.begin() + static_cast<std::ptrdiff_t>(before), in.problems.end()}};
     check_compatibility(one, scenario, found);
     in.problems.resize(before);
+    name_the_sweep(all_settings[i], found.problems);
     for (Problem& problem : found.problems)
       if (std::find(in.problems.begin(), in.problems.end(), problem) == in.problems.end()) in.problems.push_back(std::move(problem));
     if (in.problems.empty()) {

@@ -75,9 +75,9 @@ TEST_CASE("a sweep that is none is refused") {
 TEST_CASE("the errors of all cases come together, each once") {
   Json json = good_scenario();
   json["sweep"] = Json::parse(R"({"/fabric/switches": [7, 8, 9], "/workload/op": ["sum", "bor"]})");
-  CHECK(lines_for(json) == Lines{"f.json: /fabric/switches: must be even and at least 2, got 7",
-                                 "f.json: /workload/op: \"bor\" is not defined on float32; it is on integers only",
-                                 "f.json: /fabric/switches: must be even and at least 2, got 9"});
+  CHECK(lines_for(json) == Lines{"f.json: /fabric/switches: must be even and at least 2, got 7 (a value of \"sweep\")",
+                                 "f.json: /workload/op: \"bor\" is not defined on float32; it is on integers only (a value of \"sweep\")",
+                                 "f.json: /fabric/switches: must be even and at least 2, got 9 (a value of \"sweep\")"});
 }
 
 TEST_CASE("a sweep of too many cases is refused before it is made") {

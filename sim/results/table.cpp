@@ -104,15 +104,19 @@ BandwidthUnit bandwidth_unit(const std::vector<const Result*>& group) {
   return most > 0 && most < 0.1 ? BandwidthUnit{.GBps = 1e-3, .name = "MB/s"} : BandwidthUnit{};
 }
 
-// Exact where that is short.
-std::string size_text(Bytes size) {
-  std::string exact = to_string(size);
-  if (exact.size() <= 8) return exact;
+// To four digits, in a unit that leaves one to four of them before the point.
+std::string rounded_size(Bytes size) {
   static constexpr std::pair<double, const char*> byte_units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
   const auto bytes = static_cast<double>(size.count);
   for (const auto& [unit, name] : byte_units)
     if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, name);
-  return exact;
+  return to_string(size);
+}
+
+// Exact where that is short.
+std::string size_text(Bytes size) {
+  std::string exact = to_string(size);
+  return exact.size() <= 8 ? exact : rounded_size(size);
 }
 
 // Columns of nccl-tests, then what Weft adds.
@@ -136,7 +140,7 @@ TextTable table_of(const std::vector<const Result*>& group) {
     if (repeated) line.cells.push_back(fmt::format("{} to {}", time.text(row.time_p05), time.text(row.time_p95)));
     line.cells.push_back(rate(algbw_GBps(row)));
     line.cells.push_back(has_busbw(row) ? rate(busbw_GBps(row)) : "-");
-    line.cells.push_back(size_text(row.wire_bytes_per_rank));
+    line.cells.push_back(rounded_size(row.wire_bytes_per_rank));
     line.cells.push_back(std::to_string(row.max_flows_per_link));
     line.cells.push_back(row.busiest_link.empty() ? "-"
                                                   : fmt::format("{} {:.1f} %", row.busiest_link, 100.0 * row.busiest_link_utilization));

@@ -6,6 +6,7 @@
 #include "sim/files/files.hpp"
 #include "sim/report/plot.hpp"
 #include "sim/results/output_files.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
 #include "validation/advise/search.hpp"
@@ -107,19 +108,20 @@ std::string how_sure(const Advisor& a, const AdvisedRange& range, const std::opt
 }
 
 std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, const std::optional<Calibration>& calibration) {
+  const auto name_of_candidate = [&](std::size_t c) { return label(without_server_defaults(a.scenario(), a.candidates()[c])); };
   std::size_t width = 9, other = 9;
   for (const AdvisedRange& r : ranges) {
-    width = std::max(width, label(a.candidates()[r.candidate]).size());
-    other = std::max(other, label(a.candidates()[r.runner_up]).size());
+    width = std::max(width, name_of_candidate(r.candidate).size());
+    other = std::max(other, name_of_candidate(r.runner_up).size());
   }
   std::string out = fmt::format("# {:>10} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", "from", "to", "algorithm", width, "time (us)",
                                 "ahead", "of", other, "sure");
   for (const AdvisedRange& r : ranges)
     out += fmt::format("{:>12} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", to_string(r.from), to_string(r.to),
-                       label(a.candidates()[r.candidate]), width,
+                       name_of_candidate(r.candidate), width,
                        fmt::format("{:.1f} to {:.1f}", static_cast<double>(r.first.ps) / 1e6, static_cast<double>(r.last.ps) / 1e6),
                        r.alone ? "" : fmt::format("{} ({})", rounded_percent(r.ahead), rounded_percent(r.least_ahead)),
-                       r.alone ? "" : label(a.candidates()[r.runner_up]), other, how_sure(a, r, calibration));
+                       r.alone ? "" : name_of_candidate(r.runner_up), other, how_sure(a, r, calibration));
   return out;
 }
 
@@ -178,10 +180,11 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   out << fmt::format(
              "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
              name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
-             advisor.candidates().size(), advisor.points())
-      << table_of(advisor, ranges, calibration);
-  const auto of_nccl = advisor.ranges(is_nccl);
-  if (!of_nccl.empty()) out << "#\n# among NCCL's own\n" << table_of(advisor, of_nccl, calibration);
+             advisor.candidates().size(), advisor.points());
+  const std::string of_all = table_of(advisor, ranges, calibration), of_nccl = table_of(advisor, advisor.ranges(is_nccl), calibration);
+  out << of_all;
+  if (std::ranges::any_of(advisor.candidates(), is_nccl))
+    out << (of_nccl == of_all ? "#\n# among NCCL's own: the same\n" : "#\n# among NCCL's own\n" + of_nccl);
   out << "#\n# ahead: the median over the sizes of a range (and the minimum); the ends of ranges are known to 5 % where another follows\n";
   if (calibration && calibration->held_out > 0)
     out << fmt::format(
