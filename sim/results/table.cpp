@@ -104,15 +104,6 @@ BandwidthUnit bandwidth_unit(const std::vector<const Result*>& group) {
   return most > 0 && most < 0.1 ? BandwidthUnit{.GBps = 1e-3, .name = "MB/s"} : BandwidthUnit{};
 }
 
-// To four digits, in a unit that leaves one to four of them before the point.
-std::string rounded_size(Bytes size) {
-  static constexpr std::pair<double, const char*> byte_units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
-  const auto bytes = static_cast<double>(size.count);
-  for (const auto& [unit, name] : byte_units)
-    if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, name);
-  return to_string(size);
-}
-
 // Exact where that is short.
 std::string size_text(Bytes size) {
   std::string exact = to_string(size);
@@ -212,6 +203,14 @@ std::string legend(const std::vector<Case>& cases) {
 }
 
 }  // namespace
+
+std::string rounded_size(Bytes size) {
+  static constexpr std::pair<double, const char*> byte_units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};
+  const auto bytes = static_cast<double>(size.count);
+  for (const auto& [unit, name] : byte_units)
+    if (bytes >= unit) return fmt::format("{:.4g}{}", bytes / unit, name);
+  return to_string(size);
+}
 
 std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases, const TableStyle& style) {
   std::string out = fmt::format("# weft {} ({}), simulated\n", version(), commit());

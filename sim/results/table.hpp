@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// "1.875MiB": to four digits, in a unit that leaves one to four of them before the point.
+std::string rounded_size(Bytes size);
+
 std::string to_table(const std::vector<Result>& results, const std::vector<Case>& cases, const TableStyle& style = {});
 
 // The same as tables of GitHub, one for each case.

@@ -6,6 +6,7 @@
 #include "sim/files/files.hpp"
 #include "sim/report/plot.hpp"
 #include "sim/results/output_files.hpp"
+#include "sim/results/table.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/advise/advise_files.hpp"
@@ -117,7 +118,7 @@ std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, 
   std::string out = fmt::format("# {:>10} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", "from", "to", "algorithm", width, "time (us)",
                                 "ahead", "of", other, "sure");
   for (const AdvisedRange& r : ranges)
-    out += fmt::format("{:>12} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", to_string(r.from), to_string(r.to),
+    out += fmt::format("{:>12} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", rounded_size(r.from), rounded_size(r.to),
                        name_of_candidate(r.candidate), width,
                        fmt::format("{:.1f} to {:.1f}", static_cast<double>(r.first.ps) / 1e6, static_cast<double>(r.last.ps) / 1e6),
                        r.alone ? "" : fmt::format("{} ({})", rounded_percent(r.ahead), rounded_percent(r.least_ahead)),
@@ -178,9 +179,9 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   const auto ranges = advisor.ranges([](const AlgorithmChoice&) { return true; });
   if (ranges.empty()) throw RunError("no algorithm could be simulated");
   out << fmt::format(
-             "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
-             name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
-             advisor.candidates().size(), advisor.points());
+      "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
+      name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
+      advisor.candidates().size(), advisor.points());
   const std::string of_all = table_of(advisor, ranges, calibration), of_nccl = table_of(advisor, advisor.ranges(is_nccl), calibration);
   out << of_all;
   if (std::ranges::any_of(advisor.candidates(), is_nccl))
