@@ -141,7 +141,12 @@ class Matcher {
     }
   }
 
+  // A receive may have more room than it needs, but not less.
   void make_message(Rank from, Rank to, End send, End receive) {
+    const std::int64_t sent = operation(send).bytes, room = operation(receive).bytes;
+    if (room > 0 && sent > room)
+      missing_.add(fmt::format("rank {} sends {} bytes to rank {}, which receives {}; taken as sent", from, sent, to, room),
+                   place(receive));
     call_of(send) = call_of(receive) = static_cast<int>(job_.calls.size());
     job_.calls.push_back({.message = true, .from = from, .to = to, .bytes = std::max<std::int64_t>(operation(send).bytes, 0)});
   }

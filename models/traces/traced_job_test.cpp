@@ -89,6 +89,18 @@ TEST_CASE("messages meet by rank and tag in order, what is left over receives fr
   CHECK(job.missing[1] == "s.goal: line 12: rank 1 receives from rank 2 with tag 0 what that does not send; left out");
 }
 
+TEST_CASE("a message is as large as its send, and a receive of fewer bytes is missing some") {
+  const auto job_of = [](const char* receive) {
+    const std::string text = fmt::format("num_ranks 2\nrank 0 {{\nsend 100b to 1\n}}\nrank 1 {{\n{} from 0\n}}\n", receive);
+    return traced_job(std::make_shared<const TracedProgram>(joined({parse_goal_text(text, "s.goal")}, {})), 2);
+  };
+  CHECK(job_of("recv 100b").missing.empty());
+  CHECK(job_of("recv 200b").missing.empty());
+  const TracedJob short_of = job_of("recv 64b");
+  CHECK(short_of.missing == std::vector<std::string>{"s.goal: line 6: rank 0 sends 100 bytes to rank 1, which receives 64; taken as sent"});
+  CHECK(short_of.calls.front().bytes == 100);
+}
+
 TEST_CASE("that an all-to-all has uneven parts is said") {
   TracedOperation uneven = collective(TracedCollective::alltoall, 8);
   uneven.uneven = true;

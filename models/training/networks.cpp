@@ -81,8 +81,8 @@ struct Gpt2 {
   std::int64_t width, heads;
 };
 
-// Radford et al. (2019), table 2; heads have a width of 64. Query, key and value are one product. Its operators are
-// those of transformers' GPT2LMHeadModel.
+// Radford et al. (2019), table 2; heads have a width of 64. Query, key and value are one product. The operators
+// are those of transformers' GPT2LMHeadModel.
 Model gpt2_of(const Gpt2& of, const ModelOptions& options) {
   constexpr std::int64_t vocabulary = 50'257;
   const std::int64_t width = of.width, heads = of.heads, tokens = sequence_or(options, 1024);

@@ -64,7 +64,7 @@ void resolve(const Json& as_written, const std::string& name, Scenario& scenario
   if (scenario.start_skew && !written(as_written, "/start_skew/seed")) scenario.start_skew->seed = scenario.seed;
 }
 
-// Of a value that the sweep sets the place is that which it sets, where the file may have another value.
+// A problem at a place that the sweep sets is one of the sweep's value: what the file itself has there may be good.
 void name_the_sweep(const std::vector<Setting>& axes, std::vector<Problem>& problems) {
   for (Problem& problem : problems)
     for (const Setting& axis : axes)

@@ -182,10 +182,12 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
       "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
       name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
       advisor.candidates().size(), advisor.points());
-  const std::string of_all = table_of(advisor, ranges, calibration), of_nccl = table_of(advisor, advisor.ranges(is_nccl), calibration);
-  out << of_all;
-  if (std::ranges::any_of(advisor.candidates(), is_nccl))
-    out << (of_nccl == of_all ? "#\n# among NCCL's own: the same\n" : "#\n# among NCCL's own\n" + of_nccl);
+  const std::string table = table_of(advisor, ranges, calibration);
+  out << table;
+  if (const auto own = advisor.ranges(is_nccl); !own.empty()) {
+    const std::string of_nccl = table_of(advisor, own, calibration);
+    out << "#\n# among NCCL's own" << (of_nccl == table ? ": the same\n" : "\n" + of_nccl);
+  }
   out << "#\n# ahead: the median over the sizes of a range (and the minimum); the ends of ranges are known to 5 % where another follows\n";
   if (calibration && calibration->held_out > 0)
     out << fmt::format(
