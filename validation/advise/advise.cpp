@@ -25,6 +25,7 @@ class Advisor {
  public:
   Advisor(Scenario scenario, std::ostream& err) : scenario_(std::move(scenario)), err_(err) {
     candidates_ = advise_candidates(scenario_);
+    say_what_is_no_candidate();
     if (candidates_.empty()) throw InputError(fmt::format("no algorithm does {} on this cluster", name_of(scenario_.workload.collective)));
     leave_out_the_crowded();
     scenario_.workload.algorithms = candidates_;
@@ -55,6 +56,18 @@ class Advisor {
   }
 
  private:
+  // Says which of the scenario's list are no candidates.
+  void say_what_is_no_candidate() const {
+    const std::vector<AlgorithmChoice>& listed = scenario_.workload.algorithms;
+    if (listed.size() < 2) return;
+    for (const AlgorithmChoice& own : listed)
+      if (std::ranges::find(candidates_, own.name, &AlgorithmChoice::name) == candidates_.end())
+        err_ << fmt::format(
+            "weft: {} is left out: weft advise compares none that chooses among others itself, or that needs servers or switches "
+            "besides the ranks\n",
+            label(own));
+  }
+
   // What is under way at once makes a simulation long. One of them stays where there is nothing else.
   void leave_out_the_crowded() {
     const auto crowded = [this](const AlgorithmChoice& c) { return messages_at_once(scenario_, c) > most_messages_at_once; };

@@ -28,7 +28,8 @@ struct AdvisedRange {
 };
 
 // All algorithms of the collective that the cluster allows, or those of the scenario's list where it has several, with one channel and one
-// for each NIC of a server, pieces, and NCCL's protocols.
+// for each NIC of a server, pieces, and NCCL's protocols, and as they are listed. None that chooses among others itself, or that needs
+// servers or switches besides the ranks.
 std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
 
 // The messages of one step, on average; of algorithms that cut themselves 0.

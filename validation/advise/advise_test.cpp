@@ -48,12 +48,24 @@ TEST_CASE("advice: candidates are algorithms of the collective, each with its se
 TEST_CASE("advice: candidates are those of the scenario's list where it has several, each in all its settings") {
   Scenario s = star_of(6);
   s.server = server_preset("two_nic");
-  s.workload.algorithms = {{.name = "ring"}, {.name = "nccl"}};
+  s.workload.algorithms = {{.name = "ring", .settings = {.channels = 5}}, {.name = "nccl"}, {.name = "mpi"}};
   std::set<std::string> names, labels;
   for (const AlgorithmChoice& c : advise_candidates(s)) names.insert(c.name), labels.insert(label(c));
   CHECK(names == std::set<std::string>{"nccl", "ring"});
   CHECK(labels.contains("ring"));
   CHECK(labels.contains("ring(channels=2)"));
+  CHECK(labels.contains("ring(channels=5)"));
+}
+
+TEST_CASE("advice: what is listed and cannot be compared is said") {
+  const ScratchFolder folder;
+  const auto file = folder.file("s.json", R"({"schema": 1, "name": "s", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "200Gbps", "latency": "1us"}},
+    "workload": {"algorithm": ["mpi", "ring", "halving_doubling"], "size": ["1KiB", "1MiB"]}})");
+  std::ostringstream out, err;
+  CHECK(advise_command({.scenario = file.string(), .set = {}}, out, err) == 0);
+  CHECK(err.str().starts_with("weft: mpi is left out: weft advise compares none that chooses among others itself"));
+  CHECK(err.str().find("ring") == std::string::npos);
 }
 
 TEST_CASE("advice: hosts without GPUs do not run NCCL") {

@@ -42,14 +42,17 @@ std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Sce
 
 std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
   const std::vector<AlgorithmChoice>& listed = scenario.workload.algorithms;
-  const auto is_asked = [&](std::string_view name) {
-    return listed.size() < 2 || std::ranges::find(listed, name, &AlgorithmChoice::name) != listed.end();
-  };
+  const bool by_list = listed.size() > 1;
   std::vector<AlgorithmChoice> out;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != scenario.workload.collective || algorithm.takes_servers || algorithm.chooses != nullptr) continue;
-    if (!is_asked(algorithm.name)) continue;
-    for (const AlgorithmSettings& settings : variants_of(algorithm, scenario)) {
+    std::vector<AlgorithmSettings> all = variants_of(algorithm, scenario);
+    if (by_list) {
+      if (std::ranges::find(listed, algorithm.name, &AlgorithmChoice::name) == listed.end()) continue;
+      for (const AlgorithmChoice& own : listed)
+        if (own.name == algorithm.name && !algorithm.cuts_itself) all.push_back(own.settings);
+    }
+    for (const AlgorithmSettings& settings : all) {
       const AlgorithmChoice choice = with_server_defaults(scenario, {.name = std::string(algorithm.name), .settings = settings});
       if (!algorithm_problems(scenario, choice, "").empty()) continue;
       if (std::ranges::find(out, label(choice), [](const AlgorithmChoice& c) { return label(c); }) == out.end()) out.push_back(choice);
