@@ -78,7 +78,7 @@ void refit_device(const Reference& reference, std::ostream& out) {
                          {"start", reference.fit.start},
                          {"fitted_error", in_json(fitted)},
                          {"held_out_error", in_json(held_out)}};
-  std::filesystem::create_directories(reference.profile.parent_path());
+  make_folder_of(reference.profile);
   write_file(reference.profile, json.dump(2) + "\n");
   out << fmt::format("# {}: fitted again, median {:.1f} %, 95th percentile {:.1f} %\n", reference.name, 100 * fitted.median,
                      100 * fitted.p95);

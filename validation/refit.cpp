@@ -46,7 +46,7 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   const FitResult result = fit(open, points, options);
   const std::string command = fmt::format("weft validate --refit validation/references/{}.json", reference.name);
   const std::filesystem::path profile = profile_of(reference);
-  std::filesystem::create_directories(profile.parent_path());
+  make_folder_of(profile);
   write_file(profile, profile_text(open, points, result, {.command = command, .what = reference.about}));
   if (open.has_pointers()) write_scenario(reference, open, result);
   out << fmt::format("# {}: fitted again, spread of {} starts: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %\n",

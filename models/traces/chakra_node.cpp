@@ -55,7 +55,10 @@ void ChakraRank::add_collective(const ChakraNode& node, TracedOperation o) {
   o.tag = TracedOperation::no_sequence;
   o.bytes = o.collective == TracedCollective::barrier ? 0 : node.comm_size.value_or(TracedOperation::unknown);
   o.group = builder_.group(group_named(node.pg_name));
-  o.peer = node.root.value_or(0) >= 0 && node.root.value_or(0) < 1 << 24 ? static_cast<Rank>(node.root.value_or(0)) : 0;
+  const std::int64_t root = node.root.value_or(TracedOperation::any_rank);
+  if (root < TracedOperation::any_rank || root >= 1 << 24)
+    builder_.refuse(node.id, fmt::format("the root must be a rank from 0 on, got {}", root));
+  o.peer = static_cast<Rank>(root);
   if (o.bytes == TracedOperation::unknown)
     missing_.add(fmt::format("the {} has no \"comm_size\"; taken as a computation of the time it took", name_of(o.collective)),
                  builder_.place(node.id));

@@ -99,8 +99,8 @@ class GoalReader {
  private:
   TraceFile read_ranks() {
     in_.expect("num_ranks");
+    if (in_.now() == "0") in_.refuse("the number of ranks must be at least 1");
     ranks_ = static_cast<std::int64_t>(in_.number("the number of ranks", most_goal_ranks));
-    if (ranks_ == 0) in_.refuse("the number of ranks must be at least 1");
     std::vector<bool> seen(static_cast<std::size_t>(ranks_));
     TraceFile out{.format = "GOAL", .world = static_cast<int>(ranks_)};
     while (!in_.at_end()) {
@@ -110,7 +110,9 @@ class GoalReader {
       seen[rank] = true;
       out.ranks.push_back(read_rank(static_cast<Rank>(rank)));
     }
-    for (std::size_t rank = 0; rank < seen.size(); ++rank)  // those that do nothing may be left out
+    if (const auto left_out = std::ranges::count(seen, false); left_out > 0)  // those that do nothing may be
+      out.notes.push_back(fmt::format("{}: {} of the {} ranks are not described, and do nothing", file_, left_out, ranks_));
+    for (std::size_t rank = 0; rank < seen.size(); ++rank)
       if (!seen[rank]) out.ranks.push_back({.rank = static_cast<Rank>(rank), .file = file_, .record_name = "line"});
     return out;
   }

@@ -121,7 +121,8 @@ class Timeline {
     o.tag = o.kind == Kind::collective && numbered_ && from_gpu ? static_cast<int>(*e.facts.sequence) : TracedOperation::no_sequence;
     if (o.kind == Kind::collective) {
       o.group = builder_.group(group_of(facts));
-      if (const auto root = facts.source; root && *root >= 0 && *root < 1 << 24) o.peer = static_cast<Rank>(*root);
+      const auto root = facts.source;
+      o.peer = root && *root >= 0 && *root < 1 << 24 ? static_cast<Rank>(*root) : TracedOperation::any_rank;
     } else {
       set_peer(o, facts);
     }

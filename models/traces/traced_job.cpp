@@ -83,6 +83,13 @@ class Matcher {
     if (o.kind == Kind::collective) {
       if (o.bytes == TracedOperation::unknown) return;  // the reader has said so
       const int g = groups[static_cast<std::size_t>(o.group)];
+      const std::vector<Rank>& members = job_.groups[static_cast<std::size_t>(g)];
+      if (std::ranges::find(members, rank) == members.end()) {
+        missing_.add(fmt::format("the {} is of a group of {} that rank {} is not in; taken as a computation of the time it took",
+                                 name_of(o.collective), members.size() == 1 ? "one rank" : fmt::format("{} ranks", members.size()), rank),
+                     place({rank, i}));
+        return;
+      }
       auto& meetings = meetings_[static_cast<std::size_t>(g)];
       const std::int64_t number = o.tag == TracedOperation::no_sequence ? counted_[{rank, g}]++ : o.tag;
       meetings[number].ends.push_back({rank, i});
@@ -134,11 +141,23 @@ class Matcher {
                                        members.size(), call.bytes, most_traced_bytes));
         call.bytes *= static_cast<std::int64_t>(members.size());
       }
-      const auto root = std::ranges::find(members, o.peer);
-      call.root = root == members.end() ? 0 : static_cast<Rank>(root - members.begin());
+      call.root = root_of(members, o, first);
       for (const End end : meeting.ends) call_of(end) = static_cast<int>(job_.calls.size());
       job_.calls.push_back(call);
     }
+  }
+
+  // Among the members. Some traces say a rank of the job, others the place in the group.
+  Rank root_of(const std::vector<Rank>& members, const TracedOperation& o, End at) {
+    const bool has_root = o.collective == TracedCollective::broadcast || o.collective == TracedCollective::reduce ||
+                          o.collective == TracedCollective::scatter || o.collective == TracedCollective::gather;
+    if (!has_root || o.peer == TracedOperation::any_rank) return 0;
+    if (const auto root = std::ranges::find(members, o.peer); root != members.end()) return static_cast<Rank>(root - members.begin());
+    if (std::cmp_less(o.peer, members.size())) return o.peer;
+    missing_.add(fmt::format("the root of the {} is rank {}, which is not among its {} ranks; taken as the first of them",
+                             name_of(o.collective), o.peer, members.size()),
+                 place(at));
+    return 0;
   }
 
   // A receive may have more room than it needs, but not less.

@@ -128,6 +128,39 @@ TEST_CASE("ranks that take part in different numbers of collectives are missing 
                        InputError);
 }
 
+TEST_CASE("a rank in a collective of a group that it is not in is missing something, and no schedule has a seat for it") {
+  const TracedOperation one = collective(TracedCollective::allreduce, 8);
+  const TracedJob job =
+      traced_job(program_of({{.rank = 0, .operations = {one}, .groups = {{.name = "g", .ranks = {1}}}},
+                             {.rank = 1, .operations = {collective(TracedCollective::barrier, 0)}, .groups = {{.all = true}}}}),
+                 2);
+  CHECK(job.calls.empty());
+  REQUIRE(job.missing.size() == 2);
+  CHECK(job.missing[0] == "f1: node 0: 1 of the 2 ranks of its group take part in the barrier; taken as computations of the time it took");
+  CHECK(job.missing[1] ==
+        "f0: node 0: the allreduce is of a group of one rank that rank 0 is not in; taken as a computation of the time it took");
+}
+
+TEST_CASE("a root is a rank of the job or a place in its group, and one that is neither is missing") {
+  const auto job_with_root = [](Rank root) {
+    TracedOperation o = collective(TracedCollective::broadcast, 8);
+    o.peer = root;
+    const TracedGroup group{.name = "g", .ranks = {2, 3}};
+    const TracedRank idle{.groups = {{.all = true}}};
+    std::vector<TracedRank> ranks(4, idle);
+    for (Rank r = 0; r < 4; ++r) ranks[static_cast<std::size_t>(r)].rank = r;
+    for (const std::size_t r : {2U, 3U}) ranks[r].operations = {o}, ranks[r].groups = {group};
+    return traced_job(program_of(ranks), 4);
+  };
+  CHECK(job_with_root(3).calls.front().root == 1);
+  CHECK(job_with_root(1).calls.front().root == 1);
+  CHECK(job_with_root(TracedOperation::any_rank).calls.front().root == 0);
+  CHECK(job_with_root(3).missing.empty());
+  CHECK(job_with_root(9).missing ==
+        std::vector<std::string>{
+            "f2: node 0: the root of the broadcast is rank 9, which is not among its 2 ranks; taken as the first of them"});
+}
+
 TEST_CASE("a folder stands for the traces in it, not for the licence beside them") {
   const ScratchFolder folder;
   folder.file("LICENSE", "MIT");

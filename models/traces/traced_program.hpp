@@ -31,7 +31,7 @@ struct TracedOperation {
   int stream = 0;                 // of collectives: that of their group, whatever is said here
   int unit = no_unit;             // of a computation: what computes, one at a time
   int group = 0;                  // of a collective: in the groups of its rank
-  Rank peer = 0;                  // of a message; of a collective: the root, a rank of the job
+  Rank peer = 0;                  // of a message; of a collective: the root, a rank of the job or of the group; any_rank: not said
   int tag = 0;                    // of a message; of a collective: its number in the group, or no_sequence
   std::uint32_t first_after = 0;  // in TracedRank::after, up to the first of the next operation
   std::int64_t bytes = 0;         // of a collective: what a rank puts in (of a broadcast or scatter, the root); or unknown

@@ -101,6 +101,10 @@ void write_file(const std::filesystem::path& file, std::string_view content) {
   if (std::rename(temporary.name().c_str(), target.c_str()) != 0) cannot_write(target);
 }
 
+void make_folder_of(const std::filesystem::path& file) {
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+}
+
 namespace {
 
 // What would end a line, or what is printed, is written as JSON writes it.

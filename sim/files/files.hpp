@@ -19,6 +19,9 @@ std::string read_file(const std::filesystem::path& file, std::size_t most_bytes)
 // Through a symbolic link the file it points to. Throws RunError.
 void write_file(const std::filesystem::path& file, std::string_view content);
 
+// The folder in which the file lies, and those in which that one does, where they are missing.
+void make_folder_of(const std::filesystem::path& file);
+
 // "FILE: /pointer: text", each once, in the order found.
 std::vector<std::string> lines_of(std::string_view file, const std::vector<Problem>& problems);
 

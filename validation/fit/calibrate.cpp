@@ -291,16 +291,13 @@ std::string scenario_text(const OpenScenario& open, const FitResult& result, con
 }
 
 void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result) {
-  const auto make_folder = [](const std::filesystem::path& file) {
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
-  };
   if (!a.scenario_output.empty()) {
-    make_folder(a.scenario_output);
+    make_folder_of(a.scenario_output);
     write_file(a.scenario_output, scenario_text(open, result, a));
   }
   if (a.output.empty()) return;
   const std::filesystem::path profile(a.output);
-  make_folder(profile);
+  make_folder_of(profile);
   write_file(profile, profile_text(open, points, result, origin_of(a, points)));
   write_file(std::filesystem::path(profile).replace_extension(".svg"),
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
