@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace weft {
@@ -35,6 +36,7 @@ class Execution {
         while (next_[at(b)] < plan_.blocks[at(b)].operations.size() && advance(b)) moved = true;
     }
     refuse_deadlock();
+    refuse_unawaited();
     return std::move(events_);
   }
 
@@ -223,6 +225,24 @@ class Execution {
     for (int b = 0; b < static_cast<int>(plan_.blocks.size()) && problems.size() < 8; ++b)
       if (next_[at(b)] < plan_.blocks[at(b)].operations.size())
         problems.push_back(fmt::format("{} deadlocks: it waits for {}", here(b), awaited(current(b))));
+    if (!problems.empty()) throw InputError(problems);
+  }
+
+  // A GPU's kernel ends with its thread blocks: what none of them has waited for may come into its buffers after that.
+  void refuse_unawaited() const {
+    std::map<Rank, std::vector<int>> blocks_of;
+    for (int b = 0; b < static_cast<int>(plan_.blocks.size()); ++b) blocks_of[plan_.blocks[at(b)].gpu].push_back(b);
+    std::vector<std::string> problems;
+    std::set<Cell> seen;
+    for (const PlanEvent& event : events_)
+      for (int c = 0; c < event.transfer.count && problems.size() < 8; ++c) {
+        const Cell cell{event.transfer.to, event.transfer.into + c};
+        const auto [buffer, index] = map_.shown(cell.chunk);
+        if (buffer == "scratch" || !seen.insert(cell).second) continue;
+        if (const int writer = memory_.written_unseen(cell, blocks_of[cell.rank]); writer >= 0)
+          problems.push_back(fmt::format("gpu {} ends without waiting for chunk {} of its {}, which {} writes", cell.rank, index, buffer,
+                                         place_of(plan_, events_[at(writer)].block, events_[at(writer)].operation)));
+      }
     if (!problems.empty()) throw InputError(problems);
   }
 

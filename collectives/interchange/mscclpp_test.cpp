@@ -63,6 +63,15 @@ TEST_CASE("a sum that is read from another GPU and stored to it is a step behind
         "plan: allreduce, 2 ranks, 1 chunks, 2 steps\nstep 0: 1->0 adds chunk 0\nstep 1: 0->1 copies chunk 0\n");
 }
 
+TEST_CASE("a plan whose GPUs end before what comes into their buffers is refused") {
+  const std::string put =
+      R"({"name": "put", "src_buff": [{"type": "i", "index": 0, "size": 1}], "dst_buff": [{"buffer_id": 0, "index": 0, "size": 1}], "channel_type": "memory"})";
+  const auto broadcast = [&](const std::string& end) { return plan({gpu(0, put + "," + tell, {1}), gpu(1, end, {0})}, "broadcast"); };
+  CHECK(refused(broadcast("")) ==
+        "gpu 1 ends without waiting for chunk 0 of its message, which gpu 0, thread block 0, operation 0 (put) writes");
+  CHECK(read_mscclpp_json(broadcast(hear)).steps() == 1);
+}
+
 TEST_CASE("plans of MSCCL++'s own tests are read, proved and right on real memory") {
   struct Expected {
     const char* file;

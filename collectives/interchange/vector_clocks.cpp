@@ -48,6 +48,13 @@ bool SharedMemoryOrder::may_write(int block, Cell cell) const {
          std::ranges::all_of(found->second.read, [&](const Access& access) { return before(access, block); });
 }
 
+int SharedMemoryOrder::written_unseen(Cell cell, const std::vector<int>& blocks) const {
+  const auto found = cells_.find(cell);
+  if (found == cells_.end()) return -1;
+  const Access& written = found->second.written;
+  return std::ranges::any_of(blocks, [&](int block) { return before(written, block); }) ? -1 : written.event;
+}
+
 bool SharedMemoryOrder::packet_is_there(Cell cell) const {
   const auto found = cells_.find(cell);
   return found != cells_.end() && found->second.packet != nullptr;

@@ -33,6 +33,9 @@ class SharedMemoryOrder {
   // Whether all earlier accesses of the cell come before what `block` does now.
   bool may_write(int block, Cell cell) const;
 
+  // The event that wrote the cell last, where none of these blocks knows that it has happened; -1 where one does.
+  int written_unseen(Cell cell, const std::vector<int>& blocks) const;
+
   void mark_packet(Cell cell, Clock written) { cells_[cell].packet = std::move(written); }
   bool packet_is_there(Cell cell) const;
   Clock packet_clock(Cell cell) const { return cells_.at(cell).packet; }
