@@ -159,6 +159,15 @@ TEST_CASE("what has no meaning is refused by its name and line") {
         "line 1: <config> sets \"network/model\": what a message costs beyond its links is said by Weft's hardware profile");
 }
 
+TEST_CASE("an attribute that no such element has is refused, as SimGrid does, and so is a version that is not read here") {
+  CHECK(refused(zone(two_hosts + "<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\" sharing_polcy=\"FATPIPE\"/>"
+                                 "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>\n")) ==
+        "line 4: <link> has no attribute \"sharing_polcy\"; allowed: bandwidth, bandwidth_file, id, latency, latency_file, sharing_policy, "
+        "state_file");
+  CHECK(refused("<platform version=\"3\"><host id=\"a\" speed=\"1f\"/></platform>") ==
+        "line 1: version of <platform> must be 4 or 4.1, got \"3\"");
+}
+
 TEST_CASE("what is wrong with a platform is said with its line, all at once") {
   CHECK(refused("<algo/>") == "line 1: must be <platform>, got <algo>");
   CHECK(refused("<platform version=\"4.1\"/>") == "line 1: has no host");

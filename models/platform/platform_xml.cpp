@@ -23,10 +23,70 @@ struct LinkEnds {  // by the name in the file
   bool split = false;
 };
 
+// By element those that SimGrid 3.32 knows (simgrid.dtd, version 4.1), and what older files may have besides. One that is misspelt would
+// change the platform without a word.
+const std::map<std::string, std::set<std::string>>& attributes_of_elements() {
+  static const std::set<std::string> route = {"src", "dst", "gw_src", "gw_dst", "symmetrical"};
+  static const std::set<std::string> zone = {"id", "routing"};
+  static const std::map<std::string, std::set<std::string>> all = {
+      {"platform", {"version"}},
+      {"config", {"id"}},
+      {"zone", zone},
+      {"AS", zone},
+      {"host", {"id", "speed", "core", "coordinates", "pstate", "speed_file", "availability_file", "state_file"}},
+      {"router", {"id", "coordinates"}},
+      {"link", {"id", "bandwidth", "latency", "sharing_policy", "bandwidth_file", "latency_file", "state_file"}},
+      {"backbone", {"id", "bandwidth", "latency"}},
+      {"host_link", {"id", "up", "down"}},
+      {"cabinet", {"id", "prefix", "suffix", "radical", "speed", "bw", "lat", "core"}},
+      {"cluster",
+       {"id",
+        "prefix",
+        "suffix",
+        "radical",
+        "speed",
+        "core",
+        "bw",
+        "lat",
+        "sharing_policy",
+        "bb_bw",
+        "bb_lat",
+        "bb_sharing_policy",
+        "router_id",
+        "limiter_link",
+        "loopback_bw",
+        "loopback_lat",
+        "topology",
+        "topo_parameters",
+        "state_file",
+        "availability_file"}},
+      {"link_ctn", {"id", "direction"}},
+      {"prop", {"id", "value"}},
+      {"route", route},
+      {"zoneRoute", route},
+      {"ASroute", route},
+      {"bypassRoute", route},
+      {"bypassZoneRoute", route},
+      {"bypassASroute", route}};
+  return all;
+}
+
+void refuse_unknown_attributes(const XmlElement& element, LineProblems& problems) {
+  if (const auto known = attributes_of_elements().find(element.name); known != attributes_of_elements().end())
+    for (const auto& [attribute, value] : element.attributes)
+      if (!known->second.contains(attribute))
+        problems.add(element.line, "<{}> has no attribute {}; allowed: {}", element.name, shown_value(attribute),
+                     fmt::join(known->second, ", "));
+  for (const XmlElement& child : element.children) refuse_unknown_attributes(child, problems);
+}
+
 class PlatformReader {
  public:
   std::shared_ptr<const Platform> read(const XmlElement& root) {
     if (root.name != "platform") throw InputError(fmt::format("line {}: must be <platform>, got <{}>", root.line, root.name));
+    refuse_unknown_attributes(root, problems_);
+    if (const std::string* version = root.attribute("version"); version && *version != "4" && *version != "4.1")
+      problems_.add(root.line, "version of <platform> must be 4 or 4.1, got {}", shown_value(*version));
     open_zone("(platform)", std::make_unique<RoutedZone>(false), -1, root.line);
     for (const XmlElement& child : root.children) {
       if (child.name == "config")
