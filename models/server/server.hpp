@@ -68,7 +68,7 @@ struct Server {
   std::vector<ServerLink> links = {};
   LinkSpec memory = {BitsPerSecond{1'024'000'000'000}, SimTime{90'000}};  // host memory of each socket: 128 GB/s
   PeerPolicy policy = PeerPolicy::pcie_upi;
-  std::vector<std::string> nic_of_gpu = {};  // by GPU; empty: the nearest, of several the one with fewest GPUs
+  std::vector<std::string> nic_of_gpu = {};  // by GPU; empty: the nearest, of several those with fewest GPUs, neighbours together
   Wiring wiring = Wiring::one_switch;
   HostProcessor processor = HostProcessor::intel;
   // Congested flows share PCIe in inverse proportion to the round-trip time of their credits. A flow that crosses from

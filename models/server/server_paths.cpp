@@ -130,6 +130,8 @@ std::optional<ServerPaths::Path> ServerPaths::nearest(const std::vector<int>& la
 
 void ServerPaths::choose_nics(const Server& server, const std::vector<std::vector<int>>& host) {
   std::vector<int> users(server.nics.size());
+  // Of equally near NICs neighbouring GPUs share one, as the channels of NCCL, each of a NIC, take them to.
+  const int at_once = std::max(1, server.gpu_count() / std::max(1, server.nic_count()));
   for (std::size_t gpu = 0; gpu < gpus_; ++gpu) {
     std::optional<Path> best;
     int chosen = 0;
@@ -137,7 +139,7 @@ void ServerPaths::choose_nics(const Server& server, const std::vector<std::vecto
       if (!server.nic_of_gpu.empty() && server.nic_of_gpu[gpu] != server.nics[static_cast<std::size_t>(nic)]) continue;
       auto path = walk(host[gpu], first_nic_ + nic);
       if (!path) continue;
-      const auto rank = [&](const Path& p, int n) { return std::pair{p.size(), users[static_cast<std::size_t>(n)]}; };
+      const auto rank = [&](const Path& p, int n) { return std::pair{p.size(), users[static_cast<std::size_t>(n)] / at_once}; };
       if (!best || rank(*path, nic) < rank(*best, chosen)) best = std::move(path), chosen = nic;
     }
     if (best) ++users[static_cast<std::size_t>(chosen)];

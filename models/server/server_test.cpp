@@ -114,6 +114,10 @@ TEST_CASE("server: GPUs use the nearest NIC and share several equally near ones 
   CHECK(nics(server_preset("single_nic")) == std::vector{0, 0, 0, 0});
   CHECK(nics(server_preset("two_nic")) == std::vector{0, 0, 1, 1});
   CHECK(nics(server_preset("congestionless")) == std::vector{0, 1, 2, 3});
+  Server tied{.preset = "", .sockets = {"s"}, .gpus = {"g0", "g1", "g2", "g3"}, .nics = {"n0", "n1"}};
+  for (const char* device : {"g0", "g1", "g2", "g3", "n0", "n1"})
+    tied.links.push_back({"s", device, PcieLink{.generation = 4}, {}, 150_ns});
+  CHECK(nics(tied) == std::vector{0, 0, 1, 1});  // neighbours together, as NCCL's channels take them to their NICs
   Server told = server_preset("congestionless");
   told.nic_of_gpu = {"nic0", "nic0", "nic3", "nic3"};
   CHECK(nics(told) == std::vector{0, 0, 3, 3});

@@ -216,8 +216,9 @@ Declaration<Server> Declared<Server>::declaration() {
               "How messages travel between GPUs of one server without NVLink between them: \"pcie_upi\" over PCIe and the links between "
               "sockets, \"pcie_nic\" over PCIe but through the NICs from socket to socket, \"nic\" through the NICs, \"host\" through "
               "the host memory of the sender's socket (no peer access), \"nvlink_relay\" through a GPU that NVLinks join to both."),
-          written_if(not_empty(optional("nic_of_gpu", &S::nic_of_gpu, "The NIC that each GPU uses; the nearest one when not given.")),
-                     [](const S& server) { return !server.nic_of_gpu.empty(); }),
+          not_empty(optional("nic_of_gpu", &S::nic_of_gpu,
+                             "The NIC that each GPU uses. When not given it is the nearest one, and where several are as near, these have "
+                             "equally many GPUs, neighbours together.")),
           optional("wiring", &S::wiring,
                    "How NICs are cabled to the fabric: one_switch puts the NICs of a server on neighbouring ports, rails puts each NIC on "
                    "a switch of its own."),
