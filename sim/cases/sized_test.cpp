@@ -329,6 +329,16 @@ TEST_CASE("sized: mpi is what Open MPI runs for the number of ranks and the size
   CHECK(label(sized(json, 200_KiB).choice) == "chain(pieces=1)");
 }
 
+TEST_CASE("sized: the hosts of a library that has leaders are no setting of the scenario's, so fewer ranks a host have their own") {
+  const Scenario s = scenario_of(Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 2, "link":
+    {"bandwidth": "200Gbps", "latency": "500ns"}}, "server": {"preset": "cpu_host", "cores": 8}, "hardware": "ideal",
+    "workload": {"algorithm": {"name": "mpi", "library": "mpich"}, "size": "1MiB"}})"));
+  CHECK(s.workload.algorithms.front().settings.group == 8);
+  const AlgorithmSettings said = without_server_defaults(s, s.workload.algorithms.front()).settings;
+  CHECK(said.group == 0);
+  CHECK(said.library == MpiLibrary::mpich);
+}
+
 TEST_CASE("sized: the leaders of two_level do what MPI runs for so many ranks, unless an algorithm is given") {
   Json json = Json::parse(R"({"schema": 1, "name": "hosts", "fabric": {"type": "star", "nodes": 64, "link": {"bandwidth": "200Gbps",
     "latency": "500ns"}}, "hardware": "ideal", "workload": {"algorithm": {"name": "two_level", "group": 16}, "size": "1MiB"}})");

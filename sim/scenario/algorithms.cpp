@@ -135,12 +135,12 @@ std::string label_as_run(AlgorithmChoice choice) {
 AlgorithmChoice without_server_defaults(const Scenario& scenario, AlgorithmChoice choice) {
   AlgorithmChoice open = choice;
   AlgorithmSettings& s = open.settings;
-  s.group = 0, s.nics = 0, s.pxn.reset(), s.library.reset();
+  s.group = 0, s.nics = 0, s.pxn.reset();  // the library stays: which ranks it groups depends on it
   const AlgorithmSettings of_server = with_server_defaults(scenario, open).settings;
   if (s = choice.settings; s.group == of_server.group) s.group = 0;
   if (s.nics == of_server.nics) s.nics = 0;
   if (s.pxn == of_server.pxn) s.pxn.reset();
-  if (s.library == of_server.library) s.library.reset();
+  if (s.library == scenario.hardware.mpi_library) s.library.reset();
   if (s.channels_follow) s.channels = 0, s.channels_follow = false;
   return open;
 }
