@@ -8,7 +8,9 @@
 #include "sim/results/output_files.hpp"
 #include "sim/results/table.hpp"
 #include "sim/scenario/algorithms.hpp"
+#include "sim/scenario/fault_fields.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "sim/scenario/repeat_fields.hpp"
 #include "validation/advise/advise_files.hpp"
 #include "validation/advise/search.hpp"
 #include "validation/advise/simulations.hpp"
@@ -180,6 +182,21 @@ Case case_of(const AdviseArguments& arguments) {
   return std::move(cases.front());
 }
 
+// What else there is on the fabric, without which other algorithms may come first.
+std::string conditions_of(const Scenario& s) {
+  std::vector<std::string> out;
+  if (s.placement.policy != PlacementPolicy::linear) out.push_back("placement " + describe(s.placement));
+  if (s.start_skew) out.push_back("starts within " + to_string(s.start_skew->max));
+  for (const JobChoice& job : s.jobs) out.push_back("beside job " + job.name);
+  for (const TrafficSpec& traffic : s.traffic) out.push_back("traffic " + describe(traffic));
+  for (const HostCopies& copies : s.copies) out.push_back("copies of " + describe(copies));
+  if (s.faults.any()) out.push_back("failures: " + describe(s.faults));
+  if (s.repeat) out.push_back("times are medians; repeated: " + describe(*s.repeat, s));
+  std::string lines;
+  for (const std::string& line : out) lines += fmt::format("#   {}\n", line);
+  return lines;
+}
+
 }  // namespace
 
 int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ostream& err) {
@@ -192,9 +209,9 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   const auto ranges = advisor.ranges([](const AlgorithmChoice&) { return true; });
   if (ranges.empty()) throw RunError("no algorithm could be simulated");
   out << fmt::format(
-      "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n#   {} algorithms with their settings, {} simulations\n#\n",
+      "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n{}#   {} algorithms with their settings, {} simulations\n#\n",
       name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
-      advisor.candidates().size(), advisor.points());
+      conditions_of(s), advisor.candidates().size(), advisor.points());
   const std::string table = table_of(advisor, ranges, calibration);
   out << table;
   if (const auto own = advisor.ranges(is_nccl); !own.empty()) {

@@ -68,6 +68,24 @@ TEST_CASE("advice: what is listed and cannot be compared is said") {
   CHECK(err.str().find("ring") == std::string::npos);
 }
 
+TEST_CASE("advice: what else there is on the fabric is said above the advice, and nothing where there is nothing") {
+  const ScratchFolder folder;
+  Json json = Json::parse(R"({"schema": 1, "name": "s", "hardware": "ideal", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth":
+    "100Gbps", "latency": "500ns"}}, "workload": {"algorithm": ["ring", "direct"], "size": "1MiB"}})");
+  const auto header = [&] {
+    std::ostringstream out, err;
+    CHECK(advise_command({.scenario = folder.file("s.json", json.dump()).string(), .set = {}}, out, err) == 0);
+    const std::string text = out.str();
+    return text.substr(0, text.find(" algorithms with"));
+  };
+  CHECK(header() == "# weft advise: allreduce of 4 ranks on star, 4 nodes, hardware ideal, network flow\n#   2");
+  json["faults"] = Json::parse(R"({"failures": [{"cable": "node0->switch", "remaining": 0.5}]})");
+  json["jobs"] = Json::parse(R"([{"name": "other", "share_endpoints": true}])");
+  json["placement"] = "random";
+  const std::string said = header();
+  CHECK(said.find("\n#   placement random (seed 1)\n#   beside job other\n#   failures: ") != std::string::npos);
+}
+
 TEST_CASE("advice: hosts without GPUs do not run NCCL") {
   Scenario s = star_of(6);
   s.server = cpu_host(2);
