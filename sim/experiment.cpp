@@ -224,6 +224,31 @@ std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const Siz
   }
 }
 
+// What a scenario asks for and nothing came of.
+void note_what_has_no_effect(const Scenario& scenario, SimTime end, const std::vector<PlacedJob>& jobs,
+                             const std::function<void(std::string_view)>& note) {
+  const auto first = std::ranges::min_element(scenario.faults.failures, {}, &Failure::at);
+  if (first != scenario.faults.failures.end() && first->at >= end)
+    note(fmt::format("no failure begins within the run of {:.2f} us: the first is at {}", end.microseconds(), to_string(first->at)));
+  const TrainingChoice& training = scenario.workload.training;
+  if (const Checkpoints& c = training.checkpoints; c.rate.count > 0 && training.events.empty()) {
+    if (c.every == 0) note("no checkpoint is written: \"every\" is not given");
+    if (c.every > scenario.workload.iterations)
+      note(fmt::format("no checkpoint is due within {} steps: one is written every {}", scenario.workload.iterations, c.every));
+  }
+  if (scenario.network == NetworkKind::packet) {
+    const PacketSettings packet = scenario.packet.value_or(PacketSettings{});
+    if (needs_marks(packet.transport) && !packet.ecn.on)
+      note(fmt::format("{} hears of no congestion: \"ecn\" is off", name_of(packet.transport)));
+  }
+  const HardwareProfile& h = scenario.hardware;
+  const bool runs_nccl = std::ranges::any_of(jobs, [](const PlacedJob& job) { return job.regime.protocol != NcclProtocol::automatic; });
+  if (h.rendezvous > SimTime{} && h.rendezvous_threshold == HardwareProfile{}.rendezvous_threshold && !runs_nccl)
+    note("\"rendezvous\" has no effect: \"rendezvous_threshold\" is never");
+  if (h.handshake > SimTime{} && h.eager_copy_rate.count == 0)
+    note("\"handshake\" has no effect: copies of short messages take no time, as \"eager_copy_rate\" is unlimited");
+}
+
 }  // namespace
 
 Row Experiment::run(Bytes size, const Options& options) {
@@ -295,10 +320,14 @@ Row Experiment::run(Bytes size, const Options& options) {
                      to_string(row.packet->switch_high_water), to_string(buffer)));
   if (scenario.network != NetworkKind::flow &&
       std::ranges::any_of(parts_->jobs, [](const PlacedJob& job) { return job.regime.protocol != NcclProtocol::automatic; }))
-    note(
-        fmt::format("on {} NCCL begins a message when the one before it has arrived, on flow when its bytes have left: trees and chains of "
-                    "many pieces take longer by what the path's latency is for each",
-                    name_of(scenario.network)));
+    note(fmt::format(
+        "on {} NCCL begins a message when the one before it has arrived, on flow when its bytes have left: trees and chains of "
+        "many pieces take longer by what the path's latency is for each{}",
+        name_of(scenario.network),
+        scenario.network == NetworkKind::simgrid ? "; what flows share in servers is shared otherwise there, and rings take up to a "
+                                                   "quarter less time than on flow and packet"
+                                                 : ""));
+  note_what_has_no_effect(scenario, run.finish, parts_->jobs, note);
   if (activity && row.training && row.training->events > SimTime{})
     note("the report, the details and the timeline show the steps without checkpoints and events");
   if (activity && row.training && row.training->merged && may_run_apart(scenario, ready, hardware))

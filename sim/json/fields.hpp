@@ -195,6 +195,10 @@ Field<S> not_empty(Field<S> field) {
     if (json.is_array() && json.empty()) return in.problem(where, "an empty list says nothing: give at least one value, or leave it out");
     return read(json, where, in, out);
   };
+  field.write = [write = field.write](const void* s) {
+    Json out = write(s);
+    return out.is_array() && out.empty() ? Json(Json::value_t::discarded) : out;
+  };
   return field;
 }
 

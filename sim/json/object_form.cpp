@@ -196,7 +196,8 @@ Json ObjectForm::object_schema(const ObjectAlternative* chosen) const {
     Json described = {{"description", field->doc}};
     described.update(property);
     if (field->is_required && field->unless.empty()) needed.push_back(field->name);
-    if (Json value = field->is_required ? Json(Json::value_t::discarded) : field->write(defaults.get()); !value.is_discarded())
+    if (Json value = field->is_required || field->default_is_elsewhere ? Json(Json::value_t::discarded) : field->write(defaults.get());
+        !value.is_discarded())
       described["default"] = std::move(value);
     properties[field->name] = std::move(described);
   }

@@ -20,6 +20,7 @@ struct ObjectField {
   std::function<Json(const void* object)> write = {};  // discarded: the key is left out
   std::function<Json()> schema = {};
   std::string wanted = {};
+  bool default_is_elsewhere = false;  // another key says what it is when not given; a default-constructed object does not
 };
 
 // How a member of type T is read and written by F; what a member belongs to is not known.

@@ -67,6 +67,8 @@ std::string_view name_of(PacketTransport t) {
   return "";
 }
 
+bool needs_marks(PacketTransport transport) { return transport == PacketTransport::dcqcn || transport == PacketTransport::dctcp; }
+
 std::vector<Problem> problems(const PacketSettings& s) {
   constexpr Bytes most = 64_KiB;
   Problems found;
@@ -85,9 +87,11 @@ std::vector<Problem> problems(const PacketSettings& s) {
   found.require(s.acknowledgement.count >= 0 && s.acknowledgement <= most, "/acknowledgement", "must be between 0 B and {}, got {}",
                 to_string(most), to_string(s.acknowledgement));
   found.within(1, 1'000'000, "/acknowledge_every", s.acknowledge_every);
-  if (s.packet.count > 0 && s.window >= s.packet)
+  const bool has_window = s.transport == PacketTransport::fixed_window || s.transport == PacketTransport::dctcp;
+  if (has_window && s.packet.count > 0 && s.window >= s.packet)
     found.require(s.acknowledge_every <= s.window.count / s.packet.count, "/acknowledge_every",
-                  "must not be more than the {} packets of a window, got {}", s.window.count / s.packet.count, s.acknowledge_every);
+                  "must not be more than the {} packets of /packet/window = {}, got {}", s.window.count / s.packet.count,
+                  to_string(s.window), s.acknowledge_every);
   found.require(s.timeout.ps > 0, "/timeout", "must be more than 0 s, got {}", to_string(s.timeout));
   found.within(0, 40, "/retries", s.retries);
   if (s.timeout.ps > 0 && s.retries >= 0 && s.retries <= 40)

@@ -24,6 +24,7 @@ enum class PacketTransport {
 
 std::string_view name_of(Switching);
 std::string_view name_of(PacketTransport);
+bool needs_marks(PacketTransport);  // it learns of congestion by them alone
 
 // Congestion marks, by the bytes that wait in the queue a packet joins: none up to `min`, all from `max` on, in between
 // (RED, on the instantaneous length) with a probability that grows to `probability`. min == max is DCTCP's step.

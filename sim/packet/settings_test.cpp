@@ -37,7 +37,9 @@ TEST_CASE("packet settings: each impossible value is refused, and says what is a
   CHECK(after([](S& s) { s.dcqcn.gain = 0; }) == "/dcqcn/gain must be more than 0 and at most 1, got 0");
   CHECK(after([](S& s) { s.dcqcn.increase_interval = 0_us; }) == "/dcqcn/increase_interval must be more than 0 s, got 0s");
   CHECK(after([](S& s) { s.window = 1_KiB; }).substr(0, 50) == "/window must hold at least one packet = 4KiB, got ");
-  CHECK(after([](S& s) { s.acknowledge_every = 65; }) == "/acknowledge_every must not be more than the 64 packets of a window, got 65");
+  CHECK(after([](S& s) { s.acknowledge_every = 65, s.transport = PacketTransport::dctcp; }) ==
+        "/acknowledge_every must not be more than the 64 packets of /packet/window = 256KiB, got 65");
+  CHECK(after([](S& s) { s.acknowledge_every = 65, s.transport = PacketTransport::rdma; }) == "");
   CHECK(after([](S& s) { s.timeout = 0_s; }) == "/timeout must be more than 0 s, got 0s");
   CHECK(after([](S& s) { s.retries = -1; }) == "/retries must be between 0 and 40, got -1");
   CHECK(after([](S& s) { s.retries = 40; }) == "/timeout doubled 40 times must be at most 3600s, got 1ms");

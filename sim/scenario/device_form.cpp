@@ -46,7 +46,8 @@ bool DeviceForm::read(const Json& json, const JsonPath& where, Input& in, Device
     out.profile = std::make_shared<const DeviceProfile>(read_device(read_file(*file), name));
     return true;
   } catch (const InputError& error) {
-    return in.problem(where, error.what());
+    for (const std::string& problem : error.problems()) in.problem(where, problem);
+    return false;
   }
 }
 

@@ -36,10 +36,20 @@ std::vector<std::pair<std::string, LinkSpec Spec::*>> switch_links() {
   return out;
 }
 
+// What stands there is the field's, which says which of the links it is.
+std::function<Json()> without_description(std::function<Json()> schema) {
+  return [schema = std::move(schema)] {
+    Json out = schema();
+    out.erase("description");
+    return out;
+  };
+}
+
 // "link" stands for all of them, each of which may still be given on its own.
 template <class Spec>
 Field<Spec> every_link() {
   Field<Spec> field = optional("link", &Spec::host_link, "Every cable; the keys for one kind of cable override it.");
+  field.schema = without_description(std::move(field.schema));
   field.reads([read_host_link = field.read](const Json& json, const JsonPath& where, Input& in, Spec& out) {
     if (!read_host_link(json, where, in, &out)) return false;
     for (const auto& [name, link] : switch_links<Spec>()) out.*link = out.host_link;
@@ -95,9 +105,16 @@ Alternative<FabricChoice> shape(std::string doc, Fields<Spec> fields, bool (*sel
   constexpr bool has_links = requires(Spec spec) { spec.host_link; };
   if constexpr (has_links) {
     fields.push_back(every_link<Spec>());
-    fields.push_back(optional("host_link", &Spec::host_link, "The cable of each endpoint."));
+    const auto as_link = [&](Field<Spec> field) {
+      field.default_is_elsewhere = true;
+      field.schema = without_description(std::move(field.schema));
+      fields.push_back(std::move(field));
+    };
+    as_link(optional("host_link", &Spec::host_link, "The cable of each endpoint; that of \"link\" when not given."));
     for (const auto& [name, link] : switch_links<Spec>())
-      fields.push_back(optional(name, link, name == "global_link" ? "The cables between groups." : "The cables between switches."));
+      as_link(
+          optional(name, link,
+                   fmt::format("The cables between {}; those of \"link\" when not given.", name == "global_link" ? "groups" : "switches")));
   }
   return {.name = std::string(Spec::type),
           .doc = std::move(doc),
@@ -120,7 +137,7 @@ const std::vector<std::pair<EcmpPolicy, std::string>>& Names<EcmpPolicy>::values
 }
 
 Declaration<LinkSpec> Declared<LinkSpec>::declaration() {
-  return {.doc = "The cable between a node and its switch and between switches; it is the same in both directions.",
+  return {.doc = "Bandwidth and latency, the same in both directions.",
           .fields = {required("bandwidth", &LinkSpec::bandwidth, "Bandwidth of each direction of the link.", at_least(BitsPerSecond{1})),
                      required("latency", &LinkSpec::latency, "The time from one end of the link to the other, with that of the switch.")}};
 }

@@ -45,6 +45,11 @@ TEST_CASE("packet: settings are filled in for the packet network, and their seed
   CHECK(lines_for(json) == Lines{});
 }
 
+TEST_CASE("packet: the scenario that is shown is one that is read") {
+  for (const Json& json : {with("/network", "packet"), with_packet(R"({"faults": {"loss": 0.1}})")})
+    CHECK(lines_for(to_json(cases_of(json).front().scenario)) == Lines{});
+}
+
 TEST_CASE("packet: a sweep reaches every setting") {
   Json json =
       with("/sweep",

@@ -46,7 +46,8 @@ struct ModelForm {
       out.table = std::make_shared<const Model>(read_model(read_file(file), file.string()));
       return true;
     } catch (const InputError& error) {
-      return in.problem(at, error.what());
+      for (const std::string& problem : error.problems()) in.problem(at, problem);
+      return false;
     }
   }
 };
