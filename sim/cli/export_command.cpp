@@ -77,7 +77,7 @@ Request export_request(const ExportArguments& a) {
   }
   if (a.channels < 1) problems.push_back(fmt::format("weft export: --channels: must be at least 1, got {}", a.channels));
   if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
-  if (!a.ranks && q.ranks == 0) problems.push_back("weft export: -n: missing: the number of ranks");
+  if (a.file.empty() && !a.ranks) problems.push_back("weft export: -n: missing: the number of ranks");
   if (a.ranks && *a.ranks < 1) problems.push_back(fmt::format("weft export: -n: must be at least 1, got {}", *a.ranks));
   refuse(problems);
   if (const Algorithm* known = find_algorithm(q.collective, q.algorithm);

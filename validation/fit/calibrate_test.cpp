@@ -407,7 +407,8 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
   arguments.data = {behind};
   CHECK(calibrate_command(arguments, out, said_of_behind) == 0);
   CHECK(said_of_behind.str().starts_with(fmt::format("weft: {}:3: 65536 bytes in 6 us, but ring among 2 ranks takes 7.243 us", behind)));
-  CHECK(said_of_behind.str().find("no fit can follow 1 of the 3 points of this series.") != std::string::npos);
+  CHECK(said_of_behind.str().find("no fit can follow 1 of the 3 points of this series. Look at the algorithm (/workload/algorithm, "
+                                  "--rename), and at the rate of ") != std::string::npos);
   arguments.data = {quick + ":ranks=2"};
   const std::string told = err.str();
   CHECK(std::ranges::count(told, '\n') == 3);  // the other is of the start

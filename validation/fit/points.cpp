@@ -214,12 +214,18 @@ class Points {
       if (!worst) continue;
       const std::string which =
           impossible == end - begin ? "this series" : fmt::format("{} of the {} points of this series", impossible, end - begin);
+      const std::string limit = simulator_.limit_of_least(worst->setup);
+      const std::string look =
+          limit.empty() ? "at the latencies of the links that it takes, and whether ranks of one server share memory (/server)"
+                        : fmt::format(
+                              "and at the rate of {}, which most of that time goes by, and what shares it (\"contention\" of links, "
+                              "\"nic_of_gpu\")",
+                              limit);
       out_.assumed.push_back(fmt::format(
           "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
-          "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), at the latencies of the links that "
-          "it takes, and whether ranks of one server share memory (/server)",
+          "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
           worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, label(worst->setup.algorithm), worst->setup.ranks,
-          worst_us, which));
+          worst_us, which, look));
     }
   }
 

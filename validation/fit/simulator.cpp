@@ -516,6 +516,16 @@ double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
   return out;
 }
 
+std::string Simulator::limit_of_least(const MeasuredSetup& e) {
+  constexpr Bytes enough = 16_MiB;  // larger calls, of which some are told from smaller ones, are limited by what these are
+  if (!traits_of(scenario_.network).runs_again) return {};
+  const HardwareProfile least = with_least_costs(scenario_.hardware);
+  Prepared& p = prepared(as_it_is_run(e, least, prepared(e)));
+  const Row row = experiment_of(p).run(std::min(e.size, enough), {.hardware = &least, .find_path = true, .each_alone = false});
+  if (!row.critical_path || row.critical_path->limits.empty() || row.critical_path->latency > row.critical_path->bandwidth) return {};
+  return row.critical_path->limits.front().name;
+}
+
 std::set<PathClass> Simulator::ways_between_servers(const MeasuredSetup& e) {
   const Scenario asked = asked_for(e);
   const auto cluster = cluster_of(asked);

@@ -76,6 +76,8 @@ class Simulator {
   // links, and nothing else. Of NCCL's, among which the profile's biases choose, the first that takes no more than `enough_us`, or else
   // the fastest.
   double least_us(const MeasuredSetup& setup, double enough_us);
+  // The resource whose rate most of that time goes by; empty where latencies take longer than bandwidth.
+  std::string limit_of_least(const MeasuredSetup& setup);
   // Over one switch, over several, or both: the ways between servers that neighbours among the ranks, and the first rank and all others,
   // are apart.
   std::set<PathClass> ways_between_servers(const MeasuredSetup& setup);

@@ -63,7 +63,8 @@ Measurements parse_measurements(std::string_view with_prefixes, const std::strin
     return sink.finish(std::string(format.name));
   }
   throw InputError(
-      fmt::format("{}: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, CSV "
+      fmt::format("{}: is none of: nccl-tests table (with the lines of # above its rows) or JSON, OSU table, Intel MPI Benchmarks, "
+                  "matrices of p2pBandwidthLatencyTest, CSV "
                   "with size_bytes and "
                   "time_us, Weft trace",
                   file));

@@ -291,9 +291,9 @@ TEST_CASE("measurements: a table of in-place times alone has none of the others,
 TEST_CASE("measurements: files of no known format, and empty ones") {
   CHECK(problems_of_text("") == Lines{"f: is empty"});
   CHECK(problems_of_text(" \n\n") == Lines{"f: is empty"});
-  CHECK(problems_of_text("hello\nworld\n") ==
-        Lines{"f: is none of: nccl-tests table or JSON, OSU table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, "
-              "CSV with size_bytes and time_us, Weft trace"});
+  CHECK(problems_of_text("hello\nworld\n") == Lines{"f: is none of: nccl-tests table (with the lines of # above its rows) or JSON, OSU "
+                                                    "table, Intel MPI Benchmarks, matrices of p2pBandwidthLatencyTest, "
+                                                    "CSV with size_bytes and time_us, Weft trace"});
   CHECK(problems_of_text("collective,size_bytes,time_us\n") == Lines{"f: holds no measurement (read as CSV)"});
 }
 

@@ -75,7 +75,11 @@ class TraceReader {
       std::vector<Problem> syntax;
       const Json json = parse_json(lines[i], syntax);
       std::vector<std::string> problems;
-      for (const Problem& p : syntax) problems.push_back(p.what);
+      for (const Problem& p : syntax)
+        problems.push_back(has_header ? p.what
+                                      : fmt::format("the first line must be the header of a trace, as weft bench --trace writes it, and no "
+                                                    "other JSON: {}",
+                                                    p.what));
       if (problems.empty() && !json.is_object()) problems.push_back("must be a JSON object");
       if (problems.empty()) {
         Record record(json, problems);

@@ -62,6 +62,9 @@ TEST_CASE("trace: every bad line is told with its number") {
   CHECK(problems_of_trace("") == Lines{"t: is empty"});
   CHECK(problems_of_trace(run) ==
         Lines{"t:1: \"format\" must be a string, got nothing", "t:1: the first line must be the header, with \"format\": \"weft trace\""});
+  CHECK(problems_of_trace("{\n  \"version\": 1\n}\n") ==
+        Lines{"t:1: the first line must be the header of a trace, as weft bench --trace writes it, and no other JSON: the text ends in the "
+              "middle of the JSON (truncated?)"});
   CHECK(problems_of_trace(header) == Lines{"t: holds no operation"});
   CHECK(problems_of_trace(header + run + run) == Lines{"t:3: run 0 has been described in line 2 already"});
   CHECK(problems_of_trace(header + R"({"rank": 2, "op": "send", "peer": 0, "step": 0, "bytes": 512, "start_us": 1, "end_us": 2})"
