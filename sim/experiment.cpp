@@ -230,11 +230,20 @@ void note_what_has_no_effect(const Scenario& scenario, SimTime end, const std::v
   const auto first = std::ranges::min_element(scenario.faults.failures, {}, &Failure::at);
   if (first != scenario.faults.failures.end() && first->at >= end)
     note(fmt::format("no failure begins within the run of {:.2f} us: the first is at {}", end.microseconds(), to_string(first->at)));
-  const TrainingChoice& training = scenario.workload.training;
+  const Workload& w = scenario.workload;
+  const bool has_root = w.collective == Collective::broadcast || w.collective == Collective::reduce;
+  const bool reduces =
+      w.collective == Collective::allreduce || w.collective == Collective::reduce_scatter || w.collective == Collective::reduce;
+  if (!jobs.front().program) {
+    if (w.root != 0 && !has_root) note(fmt::format("\"root\" has no effect: the {} has none", name_of(w.collective)));
+    if (w.op != ReduceOp::sum && !reduces) note(fmt::format("\"op\" has no effect: the {} reduces nothing", name_of(w.collective)));
+  }
+  if (scenario.fabric.ecmp.policy == EcmpPolicy::d_mod_k && scenario.fabric.ecmp.seed != Ecmp{}.seed)
+    note("the \"seed\" of \"ecmp\" has no effect: \"d_mod_k\" draws nothing");
+  const TrainingChoice& training = w.training;
   if (const Checkpoints& c = training.checkpoints; c.rate.count > 0 && training.events.empty()) {
     if (c.every == 0) note("no checkpoint is written: \"every\" is not given");
-    if (c.every > scenario.workload.iterations)
-      note(fmt::format("no checkpoint is due within {} steps: one is written every {}", scenario.workload.iterations, c.every));
+    if (c.every > w.iterations) note(fmt::format("no checkpoint is due within {} steps: one is written every {}", w.iterations, c.every));
   }
   if (scenario.network == NetworkKind::packet) {
     const PacketSettings packet = scenario.packet.value_or(PacketSettings{});
@@ -311,6 +320,8 @@ Row Experiment::run(Bytes size, const Options& options) {
   if (options.work) *options.work = {.messages = row.messages, .events = run.events, .solved_flows = run.solved_flows};
   row.wall_s = wall.count();
   row.unproved = parts_->prover.unproved();
+  if (options.job_times)
+    for (const JobRun& job : run.jobs) options.job_times->push_back(mean_time(job.iterations));
   if (options.utilization) *options.utilization = utilization_of_links(run, fabric, scenario.faults);
   if (row.training) add_events(scenario, first, parts_->prover, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);

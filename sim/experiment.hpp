@@ -50,6 +50,7 @@ class Experiment {
     bool find_path = false;                              // what the critical path of each job was spent on
     bool each_alone = true;                              // jobs that share the network are each simulated alone too, to be compared;
                                                          // and what meets failures without them
+    std::vector<SimTime>* job_times = nullptr;           // receives the mean time of each job, the workload first
     std::vector<double>* utilization = nullptr;          // receives that of each link, without what is between training steps
   };
   // `size`: of the workload where it is a collective. Throws RunError when no progress is possible, saying who waits for whom.

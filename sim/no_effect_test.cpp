@@ -37,6 +37,13 @@ TEST_CASE("no effect: failures, checkpoints, congestion control and handshakes o
   CHECK(with_checkpoints(R"({"rate": "1GBps"})") == "no checkpoint is written: \"every\" is not given");
   CHECK(with_checkpoints(R"({"every": 2, "rate": "1GBps"})").empty());
 
+  CHECK(notes_with({"/workload/root=3"}) == "\"root\" has no effect: the allreduce has none");
+  CHECK(notes_with({"/workload/root=3", "/workload/collective=broadcast", "/workload/algorithm=binomial_tree"}).empty());
+  CHECK(notes_with({"/workload/op=max", "/workload/collective=alltoall", "/workload/algorithm=direct"}) ==
+        "\"op\" has no effect: the alltoall reduces nothing");
+  CHECK(notes_with({R"(/fabric/ecmp={"policy": "d_mod_k", "seed": 3})"}) ==
+        "the \"seed\" of \"ecmp\" has no effect: \"d_mod_k\" draws nothing");
+
   CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dcqcn", "ecn": {"on": false}})"}) ==
         "dcqcn hears of no congestion: \"ecn\" is off");
   CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dcqcn"})"}).empty());

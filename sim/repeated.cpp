@@ -45,23 +45,36 @@ class Runs {
   std::shared_ptr<const Fabric> cluster_;
 };
 
-// The times of every `step`th run from `first` on, in picoseconds.
+// By run the times of the row, and of the jobs beside its own.
+using TimesOfRuns = std::vector<std::vector<SimTime>>;
+
+// Those of every `step`th run from `first` on, in picoseconds, a line each.
 std::string times_from(const AskedFor& asked, int first, int step) {
   Runs runs(asked);
   std::string out;
-  for (int i = first; i < asked.runs(); i += step) out += fmt::format("{} ", runs.run(i, {.each_alone = false}).time.ps);
+  for (int i = first; i < asked.runs(); i += step) {
+    std::vector<SimTime> of_jobs;
+    const SimTime of_row = runs.run(i, {.each_alone = false, .job_times = &of_jobs}).time;
+    of_jobs.front() = of_row;
+    for (const SimTime time : of_jobs) out += fmt::format("{} ", time.ps);
+    out += '\n';
+  }
   return out;
 }
 
 // Networks that run once in a process have one for each run.
-std::vector<SimTime> all_times(const AskedFor& asked, unsigned processes) {
+TimesOfRuns all_times(const AskedFor& asked, unsigned processes) {
   const int step = traits_of(asked.scenario.network).runs_again
                        ? static_cast<int>(std::clamp<unsigned>(processes, 1, static_cast<unsigned>(asked.runs())))
                        : asked.runs();
-  std::vector<SimTime> out(static_cast<std::size_t>(asked.runs()));
+  TimesOfRuns out(static_cast<std::size_t>(asked.runs()));
   const auto take = [&](const std::string& text, int first) {
     std::istringstream in(text);
-    for (int i = first; i < asked.runs(); i += step) in >> out[static_cast<std::size_t>(i)].ps;
+    std::string line;
+    for (int i = first; i < asked.runs() && std::getline(in, line); i += step) {
+      std::istringstream times(line);
+      for (SimTime time; times >> time.ps;) out[static_cast<std::size_t>(i)].push_back(time);
+    }
   };
   std::deque<std::pair<int, Child>> children;  // with the first run of each
   const auto take_oldest = [&] {
@@ -80,6 +93,25 @@ std::vector<SimTime> all_times(const AskedFor& asked, unsigned processes) {
   take(again ? times_from(asked, 0, step) : in_child([&] { return times_from(asked, 0, step); }), 0);
   while (!children.empty()) take_oldest();
   return out;
+}
+
+// Of one of them.
+std::vector<SimTime> times_of(const TimesOfRuns& all, std::size_t job) {
+  std::vector<SimTime> out;
+  for (const std::vector<SimTime>& run : all) out.push_back(run.at(job));
+  return out;
+}
+
+std::vector<SimTime> sorted(std::vector<SimTime> times) {
+  std::ranges::sort(times);
+  return times;
+}
+
+// What the runs say of a time that one of them had.
+template <class Result>
+void set_spread(Result& of, const std::vector<SimTime>& sorted) {
+  of.time_p05 = std::min(of.time, quantile(sorted, 0.05));  // of two runs the shorter is both
+  of.time_p95 = std::max(of.time, quantile(sorted, 0.95));
 }
 
 // Of the sorted times of runs; of two in the middle the shorter, so that there is a run of which a row can be.
@@ -101,13 +133,12 @@ Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm
   check(scenario.repeat.has_value(), "a row without \"repeat\" is repeated");
   const auto began = std::chrono::steady_clock::now();
   const AskedFor asked{scenario, algorithm, size, options.unprovable};
-  const std::vector<SimTime> times = all_times(asked, options.processes);
-  std::vector<SimTime> sorted = times;
-  std::ranges::sort(sorted);
-  const auto run = std::ranges::find(times, median(sorted)) - times.begin();
+  const TimesOfRuns all = all_times(asked, options.processes);
+  const std::vector<SimTime> times = times_of(all, 0), ordered = sorted(times);
+  const auto run = std::ranges::find(times, median(ordered)) - times.begin();
   Row row = Runs(asked).run(static_cast<int>(run), {.timeline = timeline, .find_path = true});
-  row.time_p05 = std::min(row.time, quantile(sorted, 0.05));  // of two runs the shorter is both
-  row.time_p95 = quantile(sorted, 0.95);
+  set_spread(row, ordered);
+  for (std::size_t job = 0; job < row.jobs.size(); ++job) set_spread(row.jobs[job], sorted(times_of(all, job)));
   row.runs = asked.runs();
   row.times = times;
   row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -116,9 +147,7 @@ Row simulate_repeated(const Scenario& scenario, const AlgorithmChoice& algorithm
 
 SimTime median_of_runs(const Scenario& scenario, const AlgorithmChoice& algorithm, Bytes size, const RepeatOptions& options,
                        std::shared_ptr<const Fabric> cluster) {
-  std::vector<SimTime> times = all_times({scenario, algorithm, size, options.unprovable, std::move(cluster)}, options.processes);
-  std::ranges::sort(times);
-  return median(times);
+  return median(sorted(times_of(all_times({scenario, algorithm, size, options.unprovable, std::move(cluster)}, options.processes), 0)));
 }
 
 }  // namespace weft

@@ -15,8 +15,8 @@ namespace weft {
 SimTime quantile(std::span<const SimTime> times, double share);
 
 // All runs of the scenario's "repeat", of which it must have one, spread over so many processes. The row's time is their median, of
-// two in the middle the shorter, with the 5th and 95th percentile; all else in it, and the timeline, is of the first run with that time.
-// Which process simulates a run does not change it. Throws what a run throws.
+// two in the middle the shorter, with the 5th and 95th percentile; all else in it, and the timeline, is of the first run with that time,
+// but for these percentiles of each job beside it. Which process simulates a run does not change it. Throws what a run throws.
 struct RepeatOptions {
   unsigned processes = 1;
   Unprovable unprovable = Unprovable::is_refused;

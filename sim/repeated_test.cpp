@@ -61,6 +61,23 @@ TEST_CASE("repeat: a row has the median of its runs, and is the same in however 
   }
 }
 
+TEST_CASE("repeat: each job beside the row's own has the spread of its own times, and the rest of it is of the row's run") {
+  const Scenario scenario =
+      congested("flow", Json::parse(R"({"workload": {"ranks": 8}, "jobs": [{"name": "b", "ranks": 8, "size": "2MiB"}]})"));
+  const Row row = repeated(scenario, 3);
+  std::vector<SimTime> of_b;
+  for (int run = 0; run < 7; ++run)
+    of_b.push_back(Experiment(scenario_of_run(scenario, run), scenario.workload.algorithms.front()).run(1_MiB).jobs.at(1).time);
+  REQUIRE(row.jobs.size() == 2);
+  CHECK(std::ranges::count(of_b, row.jobs[1].time) > 0);
+  std::ranges::sort(of_b);
+  CHECK(row.jobs[1].time_p05 == std::min(row.jobs[1].time, quantile(of_b, 0.05)));
+  CHECK(row.jobs[1].time_p95 == std::max(row.jobs[1].time, quantile(of_b, 0.95)));
+  CHECK(*row.jobs[1].time_p05 < *row.jobs[1].time_p95);
+  CHECK(row.jobs[0].time_p05 == row.time_p05);
+  CHECK(row.jobs[0].time_p95 == row.time_p95);
+}
+
 TEST_CASE("repeat: of an even number of runs a row is of the shorter one in the middle, with all that follows from its time") {
   Json changes = Json::parse(R"({"workload": {"ranks": 8}, "jobs": [{"name": "beside", "ranks": 4}]})");
   for (const int runs : {2, 4}) {

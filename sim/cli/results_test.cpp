@@ -73,6 +73,11 @@ const std::vector<std::string> scenarios = {
                                                                   {"id": "g", "collective": "allreduce", "size": "1MB", "after": ["c"]}]},
         "jobs": [{"name": "b", "ranks": 2, "collective": "allreduce", "size": "1MB"}],
         "sweep": {"/start_skew/seed": [1, 2]}})",
+    // two jobs in several runs
+    R"({"schema": 1, "name": "spread", "placement": "random",
+        "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
+        "workload": {"ranks": 2, "algorithm": "ring", "size": "1MB"}, "jobs": [{"name": "b", "ranks": 2, "size": "1MB"}],
+        "repeat": {"runs": 2, "vary": ["placement"]}})",
 };
 
 void check_equal(const Json& value, const Json& constant) { CHECK(value == constant); }

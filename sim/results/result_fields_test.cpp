@@ -14,7 +14,10 @@ namespace {
 // One of everything that a row may have.
 Row full_row() {
   const CriticalPath path{.limits = {{}}};
-  Row row{.critical_path = path, .copies = {{}}, .jobs = {{.critical_path = path}}, .traffic = {{}}};
+  Row row{.critical_path = path,
+          .copies = {{}},
+          .jobs = {{.time_p05 = SimTime{}, .time_p95 = SimTime{}, .critical_path = path}},
+          .traffic = {{}}};
   row.in_network = InNetworkSummary{.jobs = {{}}, .switches = {{}}};
   row.packet = PacketSummary{};
   row.packet->queues.push_back({});

@@ -47,10 +47,11 @@ struct JobResult {
   DType dtype = DType::float32;
   SimTime start = {};
   int iterations = 1;
-  SimTime time = {}, least = {}, most = {};  // of an iteration: the mean, and between which they lie
-  SimTime alone = {};                        // the mean where nobody else uses the fabric
-  Bytes wire_bytes_per_rank = {};            // in one iteration
-  std::int64_t messages = 0;                 // in one iteration
+  SimTime time = {}, least = {}, most = {};             // of an iteration: the mean, and between which they lie
+  std::optional<SimTime> time_p05 = {}, time_p95 = {};  // of the mean, where the row stands for several runs
+  SimTime alone = {};                                   // the mean where nobody else uses the fabric
+  Bytes wire_bytes_per_rank = {};                       // in one iteration
+  std::int64_t messages = 0;                            // in one iteration
   int steps = 0, max_flows_per_link = 0;
   int model_parallel = 1;                          // as in a row
   std::optional<CriticalPath> critical_path = {};  // where the network knows it

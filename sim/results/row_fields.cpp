@@ -159,6 +159,8 @@ constexpr std::array job_only = {
     field<&JobResult::iterations>("iterations", "", "Iterations that the job ran."),
     field<&JobResult::least>("least_us", "us", "Time of the fastest iteration."),
     field<&JobResult::most>("most_us", "us", "Time of the slowest iteration."),
+    field<&JobResult::time_p05>("time_us_p05", "us", "5th percentile of the job's time over the runs, where there are several."),
+    field<&JobResult::time_p95>("time_us_p95", "us", "95th percentile of the job's time over the runs, where there are several."),
     field<&JobResult::alone>("alone_us", "us", "Mean time of an iteration where the job has the fabric for itself."),
 };
 double slowdown(const JobResult& job) { return job.slowdown(); }

@@ -29,6 +29,7 @@ void add_jobs(const Row& row, Lines& out) {
     std::string line = fmt::format("job {}: {} on {}, {}, from {} us: {} us", job.name, job.algorithm, counted(job.ranks, "rank"),
                                    to_string(job.size), us(job.start), us(job.time));
     if (job.iterations > 1) line += fmt::format(" on average over {} iterations ({} to {})", job.iterations, us(job.least), us(job.most));
+    if (job.time_p05 && job.time_p95) line += fmt::format(", {} to {} us in 90 % of the runs", us(*job.time_p05), us(*job.time_p95));
     out.push_back(line + fmt::format(", alone {} us, slowdown {:.3f}", us(job.alone), job.slowdown()));
   }
   if (row.jobs.size() > 1) out.push_back(fmt::format("fairness of slowdowns (Jain's index): {:.3f}", fairness(row.jobs)));

@@ -60,8 +60,9 @@ std::vector<std::vector<std::string>> lines_of_row(const Row& row, bool with_job
     const JobResult* job = row.jobs.empty() ? nullptr : &row.jobs[i];
     for (const ResultField<Row>& field : fields_of<Row>()) {
       if (!is_column(field)) continue;
-      if (const auto* own = job ? field_of_job(field.name) : nullptr)
-        out[i].push_back(csv_field(own->show(*job)));
+      const auto* own = job ? field_of_job(field.name) : nullptr;
+      if (const Json shown = own ? own->show(*job) : Json(); !shown.is_null())
+        out[i].push_back(csv_field(shown));
       else
         out[i].push_back(i == 0 || field.where == Shown::for_all ? csv_field(field.show(row)) : "");
     }
