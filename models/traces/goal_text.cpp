@@ -99,7 +99,7 @@ class GoalReader {
  private:
   TraceFile read_ranks() {
     in_.expect("num_ranks");
-    if (in_.now() == "0") in_.refuse("the number of ranks must be at least 1");
+    if (!in_.at_end() && in_.now().find_first_not_of('0') == std::string_view::npos) in_.refuse("the number of ranks must be at least 1");
     ranks_ = static_cast<std::int64_t>(in_.number("the number of ranks", most_goal_ranks));
     std::vector<bool> seen(static_cast<std::size_t>(ranks_));
     TraceFile out{.format = "GOAL", .world = static_cast<int>(ranks_)};
