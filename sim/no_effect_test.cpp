@@ -47,6 +47,11 @@ TEST_CASE("no effect: failures, checkpoints, congestion control and handshakes o
   CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dcqcn", "ecn": {"on": false}})"}) ==
         "dcqcn hears of no congestion: \"ecn\" is off");
   CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dcqcn"})"}).empty());
+  CHECK(notes_with({"/network=packet", R"(/packet={"window": "64KiB"})"}) == "\"window\" has no effect: rdma has none");
+  CHECK(notes_with({"/network=packet", R"(/packet={"transport": "fixed_window", "window": "64KiB"})"}).empty());
+  CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dctcp", "dcqcn": {"gain": 0.5}})"}) ==
+        "\"dcqcn\" has no effect: \"transport\" is dctcp");
+  CHECK(notes_with({"/network=packet", R"(/packet={"transport": "dcqcn", "dcqcn": {"gain": 0.5}})"}).empty());
   CHECK(notes_with({R"(/hardware={"profile": "ideal", "rendezvous": "50us"})"}) ==
         "\"rendezvous\" has no effect: \"rendezvous_threshold\" is never");
   CHECK(notes_with({R"(/hardware={"profile": "ideal", "rendezvous": "50us", "rendezvous_threshold": "8KiB"})"}).empty());

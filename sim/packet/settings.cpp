@@ -68,6 +68,7 @@ std::string_view name_of(PacketTransport t) {
 }
 
 bool needs_marks(PacketTransport transport) { return transport == PacketTransport::dcqcn || transport == PacketTransport::dctcp; }
+bool has_window(PacketTransport transport) { return transport == PacketTransport::fixed_window || transport == PacketTransport::dctcp; }
 
 std::vector<Problem> problems(const PacketSettings& s) {
   constexpr Bytes most = 64_KiB;
@@ -87,8 +88,7 @@ std::vector<Problem> problems(const PacketSettings& s) {
   found.require(s.acknowledgement.count >= 0 && s.acknowledgement <= most, "/acknowledgement", "must be between 0 B and {}, got {}",
                 to_string(most), to_string(s.acknowledgement));
   found.within(1, 1'000'000, "/acknowledge_every", s.acknowledge_every);
-  const bool has_window = s.transport == PacketTransport::fixed_window || s.transport == PacketTransport::dctcp;
-  if (has_window && s.packet.count > 0 && s.window >= s.packet)
+  if (has_window(s.transport) && s.packet.count > 0 && s.window >= s.packet)
     found.require(s.acknowledge_every <= s.window.count / s.packet.count, "/acknowledge_every",
                   "must not be more than the {} packets of /packet/window = {}, got {}", s.window.count / s.packet.count,
                   to_string(s.window), s.acknowledge_every);

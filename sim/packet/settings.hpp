@@ -25,6 +25,7 @@ enum class PacketTransport {
 std::string_view name_of(Switching);
 std::string_view name_of(PacketTransport);
 bool needs_marks(PacketTransport);  // it learns of congestion by them alone
+bool has_window(PacketTransport);
 
 // Congestion marks, by the bytes that wait in the queue a packet joins: none up to `min`, all from `max` on, in between
 // (RED, on the instantaneous length) with a probability that grows to `probability`. min == max is DCTCP's step.
@@ -55,6 +56,7 @@ struct DcqcnSettings {
   BitsPerSecond additive_increase = 100_Mbps;  // a thousandth of the link's rate: 40 Mb/s of 40 Gb/s in the paper
   BitsPerSecond hyper_increase = 1_Gbps;
   BitsPerSecond least_rate = 100_Mbps;
+  friend bool operator==(const DcqcnSettings&, const DcqcnSettings&) = default;
 };
 
 // A link that loses what it is given from `at` until `until`: what waits for it is lost, what is on it arrives.
