@@ -95,9 +95,8 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const SimTime handshake = microseconds(regime.handshakes * profile.rendezvous.microseconds());
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
-    // A profile says what NVLS gives by itself. Between servers, where the network is mostly the slower one, it is what is published.
-    static const double published = HardwareProfile{}.nvls_efficiency;
-    const double beside_network = is_one_nvswitch(regime) ? 1 : published;
+    // Between servers an NVSwitch gives as much as by itself, beside what the network gives, which is mostly slower.
+    const double beside_network = is_one_nvswitch(regime) ? 1 : profile.nvls_efficiency;
     const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency));
     const bool is_alone = is_one_nvswitch(regime) && regime.gpus == 1;  // it sends nothing that could take the hops
     return {.base = is_alone ? fill + hop + hop : fill,

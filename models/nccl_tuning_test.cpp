@@ -361,6 +361,8 @@ TEST_CASE(
   const double inside_us = 14.0 / 8 / (14.0 / 9 * 0.85) / 370'800, outside_us = 2 / 400e3;  // of a byte
   CHECK(nccl_estimate({}, q, large, 512_MiB).microseconds() ==
         doctest::Approx(25 + 4 * 10.7 + turn(64) * (3 * inside_us + outside_us) + 536.870912e6 * outside_us).epsilon(1e-6));
+  // What a profile says of an NVSwitch holds between servers too.
+  CHECK(nccl_costs({.nvls_efficiency = 0.5}, large).nvlink_gain == doctest::Approx(14.0 / 9 * 0.5));
   // Of two servers each sends every byte once, and the switches take longer.
   q.ranks = 16, q.servers = 2;
   CHECK(nccl_estimate({}, q, nccl_choice({}, q, 1_GiB), 1_GiB).microseconds() ==

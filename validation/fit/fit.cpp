@@ -58,6 +58,18 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
     fitted[i].usual = objective.usual(i).has_value();
     if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[i].name));
   };
+  // NCCL's channels do not cost as much as they may here: what looks as if they did grows with the calls for another reason, and would be
+  // found again where there is none, within a server.
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    const FitParameter& p = objective.parameters()[i];
+    if (!p.hardware || p.name != "nccl_channel" || best.values[i] < 0.999 * p.high) continue;
+    Candidate without = best;
+    without.values[i] = untold(objective, i);
+    without.loss = objective.loss(without.values);
+    Moving others = moving;
+    others[i] = false;
+    drop(i, search.scan(search.descend(without, others, 12), others));
+  }
   for (;;) {
     std::vector<std::pair<std::size_t, Candidate>> worse;
     bool dropped = false;

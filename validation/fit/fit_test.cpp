@@ -32,6 +32,28 @@ const FittedParameter& named(const FitResult& result, const std::string& name) {
   throw std::logic_error("no such parameter");
 }
 
+// Two servers of 8 A100, and what they would measure of NCCL with a profile: times that scatter by 3 %.
+OpenScenario open_two_servers(const std::vector<std::string>& names) {
+  const ScratchFolder folder;
+  return OpenScenario(folder.file("two.json", R"({"schema": 1, "name": "two", "server": "dgx_a100", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "200Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "nccl", "size": "1MiB"}})"),
+                      {}, names);
+}
+std::vector<FitPoint> measured_between(const OpenScenario& open, const char* collective, const HardwareProfile& truth) {
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> points;
+  for (const std::int64_t size : powers_of_two(8, 27)) {
+    FitPoint p{.measured = {},
+               .setup = {.collective = collective, .algorithm = {"nccl"}, .ranks = 16, .size = Bytes{size}, .nodes = 2, .of_each_node = 8}};
+    p.measured.size_bytes = size;
+    const double jitter = 0.03 * std::sin(7.0 * static_cast<double>(points.size()));
+    p.measured.time_us = simulator.time_us(p.setup, truth) * (1 + jitter);
+    points.push_back(std::move(p));
+  }
+  return points;
+}
+
 }  // namespace
 
 TEST_CASE("fit: the profile that made the measurements is found again, a protocol switch included") {
@@ -411,25 +433,22 @@ TEST_CASE("fit: ways between servers that were not measured cost as those that w
   CHECK(ways(4) == both);
 }
 
+TEST_CASE("fit: channels that would cost more than any that was measured are not what large calls take longer for") {
+  const OpenScenario open = open_two_servers({"simple_hops", "nccl_channel"});
+  const auto fitted = [&](SimTime of_channel) {
+    return fit(open, measured_between(open, "allreduce", {.nccl_channel = of_channel}), {.folds = 0, .starts = 1, .budget = 20'000'000});
+  };
+  const FitResult as_measured = fitted(1500_ns), beyond = fitted(12_us);
+  CHECK(named(as_measured, "nccl_channel").determined);
+  CHECK(named(as_measured, "nccl_channel").value == doctest::Approx(1.5e6).epsilon(0.25));
+  CHECK_FALSE(named(beyond, "nccl_channel").determined);
+  CHECK_FALSE(named(beyond, "nccl_channel").at_bound);
+}
+
 TEST_CASE("fit: handshakes of NCCL are left out where they explain little, and found where there are some") {
-  const ScratchFolder folder;
-  const auto file = folder.file("two.json", R"({"schema": 1, "name": "two", "server": "dgx_a100", "hardware": "ideal",
-    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "200Gbps", "latency": "500ns"}},
-    "workload": {"algorithm": "nccl", "size": "1MiB"}})");
-  const OpenScenario open(file, {}, {"simple_hops", "rendezvous", "rendezvous_threshold"});
-  Simulator simulator(open.scenario());
+  const OpenScenario open = open_two_servers({"simple_hops", "rendezvous", "rendezvous_threshold"});
   const auto fitted = [&](const char* collective, const HardwareProfile& truth) {
-    std::vector<FitPoint> points;
-    for (const std::int64_t size : powers_of_two(8, 27)) {
-      FitPoint p{
-          .measured = {},
-          .setup = {.collective = collective, .algorithm = {"nccl"}, .ranks = 16, .size = Bytes{size}, .nodes = 2, .of_each_node = 8}};
-      p.measured.size_bytes = size;
-      const double jitter = 0.03 * std::sin(7.0 * static_cast<double>(points.size()));
-      p.measured.time_us = simulator.time_us(p.setup, truth) * (1 + jitter);
-      points.push_back(std::move(p));
-    }
-    return fit(open, points, {.folds = 0, .starts = 1, .budget = 20'000'000});
+    return fit(open, measured_between(open, collective, truth), {.folds = 0, .starts = 1, .budget = 20'000'000});
   };
   // Hops between servers that are longer by 6 % among times that scatter by 3 %: handshakes of a quarter of a microsecond explain some.
   CHECK_FALSE(named(fitted("allreduce", {.network_hops = 1.06}), "rendezvous").determined);

@@ -60,6 +60,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   hardware.call_overhead = hardware.process_launch = {};
   std::vector<double> out{static_cast<double>(regime.protocol), static_cast<double>(regime.pattern), regime.cost};
   for (const HardwareParameter& p : hardware_parameters()) out.push_back(p.get(hardware));
+  out.push_back(hardware.nvlink_gain);
   if (regime.protocol == NcclProtocol::automatic)
     for (const CostAtSize& cost : hardware.cost_by_size)
       if (cost.collective == name_of_message_costs) out.push_back(static_cast<double>(cost.size.count)), out.push_back(cost.factor);

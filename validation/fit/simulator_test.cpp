@@ -185,6 +185,20 @@ TEST_CASE("simulator: about the time is within a few percent of it, whatever NCC
   }
 }
 
+TEST_CASE("simulator: about the time follows what NVSwitches give between servers") {
+  const ScratchFolder folder;
+  const auto file = folder.file("racks.json", R"({"schema": 1, "name": "racks", "server": "gb200_nvl72", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "nccl", "size": "1MiB"}})");
+  Simulator simulator(load_cases(file, {}).front().scenario);
+  const MeasuredSetup setup{"allreduce", {"nccl"}, 144, 4_GiB};
+  const auto time_us = [&](double nvls) { return simulator.time_us(setup, {.nvls_efficiency = nvls}); };
+  const auto about_us = [&](double nvls) { return simulator.about_us(setup, {.nvls_efficiency = nvls}); };
+  CHECK(about_us(0.85) == doctest::Approx(time_us(0.85)).epsilon(0.05));
+  CHECK(about_us(0.5) == doctest::Approx(time_us(0.5)).epsilon(0.05));
+  CHECK(time_us(0.5) / time_us(0.85) == doctest::Approx(1.7).epsilon(0.05));  // NVLinks are slower than a NIC for each GPU
+}
+
 TEST_CASE("simulator: about the time of a call of no bytes is its time") {
   Simulator simulator(two_servers_of_eight());
   const MeasuredSetup setup{"allreduce", {"nccl"}, 16, 0_B};

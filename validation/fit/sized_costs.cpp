@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
 #include <string>
 #include <tuple>
@@ -195,25 +196,42 @@ bool hold_beyond(const Scales& scales) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
-// None is left so many octaves of ranks beyond those that were measured; in between they fade along a straight line of logarithms. Or,
-// where nothing says that they do not hold, only those stay that would make a call faster on more ranks if they went.
-void fade_out(const Scales& scales, int octaves, bool may_hold, std::vector<CostAtSize>& out) {
-  std::vector<CostAtSize> beyond;
-  const auto end_at = [&](const Factors& f, int ranks) {
-    const double share = std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves;
-    for (CostAtSize cost : out) {
+// How factors go on beyond the least and the largest number of ranks.
+enum class Beyond {
+  hold,
+  fade_soon,   // to none at half and at twice as many
+  fade_slowly  // but for those that would make a call faster on more ranks if they went
+};
+
+// Fading goes along a straight line of logarithms. Factors that are large where they were measured hold in part: calls that are several
+// times as slow as the rest are most often so on that number of ranks alone (broadcasts of 16 MiB and more on 4 servers of
+// validation/data/abci2_nccl take 3 to 5 times as long as on 8 and on 2).
+void go_on_beyond(const Scales& scales, Beyond how, std::vector<CostAtSize>& out) {
+  constexpr double most = std::numbers::e;
+  constexpr int fewest = 2;
+  const int octaves = how == Beyond::fade_slowly ? octaves_of_one_scale : 1;
+  const std::size_t measured = out.size();
+  const auto add_at = [&](const Factors& f, int ranks) {
+    const double share = std::min(1.0, std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves);
+    for (std::size_t i = 0; i < measured; ++i) {
+      CostAtSize cost = out[i];
       if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks) continue;
-      const bool stays = may_hold && (cost.factor > 1) == (ranks > cost.ranks);
+      const bool stays = how == Beyond::hold || (how == Beyond::fade_slowly && (cost.factor > 1) == (ranks > cost.ranks));
+      cost.factor = std::clamp(stays ? cost.factor : std::pow(cost.factor, 1 - share), 1 / most, most);
       cost.ranks = ranks;
-      if (!stays) cost.factor = std::pow(cost.factor, 1 - share);
-      beyond.push_back(cost);
+      out.push_back(cost);
     }
   };
-  constexpr int fewest = 2;
-  const Factors &least = *scales.front(), &most = *scales.back();
-  if (least.call.ranks > fewest) end_at(least, std::max(fewest, least.call.ranks >> octaves));
-  end_at(most, most.call.ranks << octaves);
-  out.insert(out.end(), beyond.begin(), beyond.end());
+  const auto go_on = [&](const Factors& f, bool more) {
+    const bool is_large = std::ranges::any_of(f.log_factor, [](double log) { return std::abs(log) > 1; });
+    std::set<int> ranks;
+    for (const int by : {is_large ? 1 : 0, how == Beyond::hold ? 0 : octaves})
+      ranks.insert(more ? f.call.ranks << by : std::max(fewest, f.call.ranks >> by));
+    ranks.erase(f.call.ranks);
+    for (const int r : ranks) add_at(f, r);
+  };
+  go_on(*scales.front(), false);
+  go_on(*scales.back(), true);
 }
 
 std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double noise) {
@@ -228,10 +246,8 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
       out.back().factor = std::clamp(std::exp(f.log_factor[i]), least_factor, most_factor);
     }
   for (const Scales& scales : scales_of(all)) {
-    if (scales.size() == 1)
-      fade_out(scales, octaves_of_one_scale, true, out);
-    else if (!hold_beyond(scales))
-      fade_out(scales, 1, false, out);
+    const bool is_one = scales.size() == 1;
+    go_on_beyond(scales, is_one ? Beyond::fade_slowly : hold_beyond(scales) ? Beyond::hold : Beyond::fade_soon, out);
   }
   return out;
 }

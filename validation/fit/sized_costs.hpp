@@ -42,7 +42,8 @@ std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 // factors at all sizes of the series: what is chosen at a size between them is not known for sure. Where the factors of the next number of
 // ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice
 // as many ranks. Where one number of ranks was measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth
-// and at sixteen times as many, but for those that would make calls faster on more ranks if they did.
+// and at sixteen times as many, but for those that would make calls faster on more ranks if they did. Whatever they are at the ranks that
+// were measured, beyond these they are at most e and at least 1/e.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Whether the factor went as far as factors may.

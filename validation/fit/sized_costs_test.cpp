@@ -118,6 +118,15 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(factor_at({{16, -0.3}}, 256) == doctest::Approx(1));
   CHECK(factor_at({{16, -0.3}}, 1024) == doctest::Approx(1));
   CHECK(std::log(factor_at({{16, -0.3}}, 2)) == doctest::Approx(-0.3).epsilon(0.1));
+  // Five times as slow, wherever it was measured: elsewhere no more than e times. At 16 alone, a quarter of the logarithm is left at 2.
+  CHECK(std::log(factor_at({{4, 1.6}, {8, 1.6}, {16, 1.6}}, 16)) == doctest::Approx(1.6).epsilon(0.05));
+  CHECK(std::log(factor_at({{4, 1.6}, {8, 1.6}, {16, 1.6}}, 32)) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{4, -1.6}, {8, -1.6}, {16, -1.6}}, 2)) == doctest::Approx(-1));
+  CHECK(std::log(factor_at({{16, 1.6}}, 16)) == doctest::Approx(1.6).epsilon(0.05));
+  CHECK(std::log(factor_at({{16, 1.6}}, 32)) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{16, 1.6}}, 1024)) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{16, 1.6}}, 8)) == doctest::Approx(1));
+  CHECK(std::log(factor_at({{16, 1.6}}, 2)) == doctest::Approx(0.4).epsilon(0.1));
   // Up and down from one number to the next: nothing is known of 32, and 16 itself keeps its own.
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 2) == doctest::Approx(1));
