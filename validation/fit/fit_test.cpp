@@ -40,12 +40,14 @@ OpenScenario open_two_servers(const std::vector<std::string>& names) {
     "workload": {"algorithm": "nccl", "size": "1MiB"}})"),
                       {}, names);
 }
-std::vector<FitPoint> measured_between(const OpenScenario& open, const char* collective, const HardwareProfile& truth) {
+std::vector<FitPoint> measured_on_servers(const OpenScenario& open, int servers, const char* collective, const HardwareProfile& truth) {
   Simulator simulator(open.scenario());
   std::vector<FitPoint> points;
   for (const std::int64_t size : powers_of_two(8, 27)) {
-    FitPoint p{.measured = {},
-               .setup = {.collective = collective, .algorithm = {"nccl"}, .ranks = 16, .size = Bytes{size}, .nodes = 2, .of_each_node = 8}};
+    FitPoint p;
+    p.setup = {.collective = collective, .algorithm = {"nccl"}, .ranks = 8 * servers, .size = Bytes{size}, .nodes = servers};
+    p.setup.of_each_node = 8;
+    p.setup.algorithm.settings.channels_follow = true;
     p.measured.size_bytes = size;
     const double jitter = 0.03 * std::sin(7.0 * static_cast<double>(points.size()));
     p.measured.time_us = simulator.time_us(p.setup, truth) * (1 + jitter);
@@ -436,7 +438,8 @@ TEST_CASE("fit: ways between servers that were not measured cost as those that w
 TEST_CASE("fit: channels that would cost more than any that was measured are not what large calls take longer for") {
   const OpenScenario open = open_two_servers({"simple_hops", "nccl_channel"});
   const auto fitted = [&](SimTime of_channel) {
-    return fit(open, measured_between(open, "allreduce", {.nccl_channel = of_channel}), {.folds = 0, .starts = 1, .budget = 20'000'000});
+    const std::vector<FitPoint> points = measured_on_servers(open, 1, "allreduce", {.nccl_channel = of_channel});
+    return fit(open, points, {.folds = 0, .starts = 1, .budget = 20'000'000});
   };
   const FitResult as_measured = fitted(1500_ns), beyond = fitted(12_us);
   CHECK(named(as_measured, "nccl_channel").determined);
@@ -448,7 +451,7 @@ TEST_CASE("fit: channels that would cost more than any that was measured are not
 TEST_CASE("fit: handshakes of NCCL are left out where they explain little, and found where there are some") {
   const OpenScenario open = open_two_servers({"simple_hops", "rendezvous", "rendezvous_threshold"});
   const auto fitted = [&](const char* collective, const HardwareProfile& truth) {
-    return fit(open, measured_between(open, collective, truth), {.folds = 0, .starts = 1, .budget = 20'000'000});
+    return fit(open, measured_on_servers(open, 2, collective, truth), {.folds = 0, .starts = 1, .budget = 20'000'000});
   };
   // Hops between servers that are longer by 6 % among times that scatter by 3 %: handshakes of a quarter of a microsecond explain some.
   CHECK_FALSE(named(fitted("allreduce", {.network_hops = 1.06}), "rendezvous").determined);
