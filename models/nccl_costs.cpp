@@ -62,6 +62,12 @@ bool sharp_adds(const Regime& regime) {
          (regime.pattern == NcclAlgorithm::nvls && regime.between_servers);
 }
 
+bool only_nccl_has_latencies(const HardwareProfile& profile) {
+  return std::ranges::all_of(std::array{profile.send_overhead, profile.receive_overhead, profile.nvlink_overhead, profile.pcie_overhead,
+                                        profile.sockets_overhead, profile.rail_overhead, profile.network_overhead},
+                             [](SimTime overhead) { return overhead == SimTime{}; });
+}
+
 NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   if (is_one_nvswitch(regime)) return {profile.simple_hops, profile.network_hops, profile.nvls_efficiency};
   double efficiency = efficiency_of(profile, regime.protocol);

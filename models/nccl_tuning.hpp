@@ -37,6 +37,9 @@ struct NcclCosts {
 // With the profile's factors.
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime);
 
+// Whether messages of other algorithms cost nothing besides their links: beside NCCL's they look faster than they are.
+bool only_nccl_has_latencies(const HardwareProfile& profile);
+
 // What of a profile's factors calls of a regime feel, besides nccl_base.
 struct NcclFactors {
   double hops = 1, network = 1, efficiency = 1;

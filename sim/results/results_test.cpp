@@ -272,6 +272,21 @@ TEST_CASE("the kernels of a compression are a part of a step by themselves, wher
   CHECK(table().find("breakdown: compute 0.060 ms, exposed communication 0.035 ms, ") != std::string::npos);
 }
 
+TEST_CASE("where messages of other algorithms cost nothing they are said to look faster than NCCL than they are") {
+  const auto said = [](std::vector<std::string> algorithms, SimTime overhead) {
+    Run run = some_run(good_scenario());
+    Scenario& s = run.cases.front().scenario;
+    s.hardware.name = "of_nccl", s.hardware.network_overhead = overhead, s.hardware.call_overhead = 3_us;
+    s.workload.algorithms.clear();
+    for (std::string& name : algorithms) s.workload.algorithms.push_back({.name = std::move(name)});
+    return to_table(run.results, run.cases).find("# hardware of_nccl has latencies for NCCL only: ") != std::string::npos;
+  };
+  CHECK(said({"ring", "nccl"}, {}));
+  CHECK_FALSE(said({"ring", "nccl"}, 1_us));
+  CHECK_FALSE(said({"ring", "halving_doubling"}, {}));
+  CHECK_FALSE(said({"nccl", "nccl"}, {}));
+}
+
 TEST_CASE("of rows that stand for several runs the fastest is marked only where its spread keeps clear of all others") {
   Json json = good_scenario();
   json["repeat"] = Json::parse(R"({"runs": 3, "vary": ["start"]})");

@@ -1,6 +1,7 @@
 #include "sim/results/table.hpp"
 
 #include "kernels/base/plural.hpp"
+#include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/results/comparison.hpp"
@@ -10,6 +11,7 @@
 #include "sim/scenario/repeat_fields.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace weft {
@@ -199,10 +201,25 @@ std::string legend(const std::vector<Case>& cases) {
   if (compares(cases))
     out += repeats(cases) ? "# * fastest of its case and size: its p95 lies below the p05 of all others\n"
                           : "# * fastest of its case and size\n";
+  std::set<std::string> of_nccl;
+  for (const Case& one : cases) {
+    const auto is_nccl = [](const AlgorithmChoice& a) { return a.name == "nccl"; };
+    const std::vector<AlgorithmChoice>& algorithms = one.scenario.workload.algorithms;
+    const bool are_mixed = std::ranges::any_of(algorithms, is_nccl) && !std::ranges::all_of(algorithms, is_nccl);
+    if (are_mixed && only_nccl_has_latencies(one.scenario.hardware)) of_nccl.insert(one.scenario.hardware.name);
+  }
+  if (!of_nccl.empty()) out += fmt::format("# {}\n", no_latencies_beside_nccl(fmt::to_string(fmt::join(of_nccl, ", "))));
   return out;
 }
 
 }  // namespace
+
+std::string no_latencies_beside_nccl(std::string_view hardware) {
+  return fmt::format(
+      "hardware {} has latencies for NCCL only: messages of other algorithms cost nothing besides their links, and look faster than they "
+      "are",
+      hardware);
+}
 
 std::string rounded_size(Bytes size) {
   static constexpr std::pair<double, const char*> byte_units[] = {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}};

@@ -1,5 +1,6 @@
 #include "validation/advise/advise.hpp"
 
+#include "models/nccl_tuning.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
@@ -212,6 +213,9 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
       "# weft advise: {} of {} ranks on {}, hardware {}, network {}\n{}#   {} algorithms with their settings, {} simulations\n#\n",
       name_of(s.workload.collective), s.workload.ranks, describe(s.fabric.spec, s.server), describe(s.hardware), name_of(s.network),
       conditions_of(s), advisor.candidates().size(), advisor.points());
+  const std::vector<AlgorithmChoice>& candidates = advisor.candidates();
+  if (only_nccl_has_latencies(s.hardware) && std::ranges::any_of(candidates, is_nccl) && !std::ranges::all_of(candidates, is_nccl))
+    out << "# " << no_latencies_beside_nccl(s.hardware.name) << "\n#\n";
   const std::string table = table_of(advisor, ranges, calibration);
   out << table;
   if (const auto own = advisor.ranges(is_nccl); !own.empty()) {

@@ -223,6 +223,7 @@ TEST_CASE("advice: the errors of a profile make nothing sure of algorithms that 
     if (!line.starts_with('#') && !of_nccl) CHECK(line.ends_with("  by the model"));
   }
   CHECK(of_nccl);
+  CHECK(text.find("# hardware vtrain_a100 has latencies for NCCL only: ") < text.find("from"));
   CHECK(text.find("# by the model: hardware vtrain_a100 was fitted to measurements of allreduce by nccl on ") != text.npos);
 }
 
