@@ -210,6 +210,22 @@ bool may_run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, con
          CallsApart::may_describe(hardware) && std::ranges::all_of(jobs, &SizedJob::may_run_apart);
 }
 
+// Whether its operations are more than one call, which its messages show.
+bool has_several_operations(const Program& program) {
+  return program.operations.size() > 1 || (!program.operations.empty() && program.operations.front().size() > 1);
+}
+
+// What each rank computed and the calls that it was in, on their streams.
+std::vector<SpanRecord> spans_of(const Program& program, const std::vector<OperationRecord>& operations) {
+  std::vector<SpanRecord> out;
+  for (const OperationRecord& record : operations) {
+    const Operation& o = program.of_rank(record.rank)[static_cast<std::size_t>(record.operation)];
+    out.push_back(
+        {record.rank, o.is_call() ? SpanRecord::Kind::collective : SpanRecord::Kind::compute, o.stream, o.id, record.begin, record.end});
+  }
+  return out;
+}
+
 // None where some of them meet.
 std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, const SharedSite& site) {
   std::vector<Job> apart;
@@ -269,11 +285,16 @@ Row Experiment::run(Bytes size, const Options& options) {
     apart = run_apart(scenario, ready, site(routes, nullptr));
   }
   std::vector<Job> jobs;
+  std::vector<OperationRecord> operations;
+  Options of_workload = options;
+  const bool shows_operations = activity && ready.front().program && has_several_operations(*ready.front().program);
+  if (shows_operations && !of_workload.operations) of_workload.operations = &operations;
   for (std::size_t i = 0; i < ready.size() && !apart; ++i)
-    ready[i].add_to(hardware, i == 0 ? options : Options{.find_path = options.find_path}, false, jobs);
+    ready[i].add_to(hardware, i == 0 ? of_workload : Options{.find_path = options.find_path}, false, jobs);
   SharedRun run = apart
                       ? *std::move(apart)
                       : run_on(scenario.network, {jobs, scenario.traffic, scenario.copies}, site(parts_->routes, activity), options.around);
+  if (shows_operations) options.timeline->spans = spans_of(*ready.front().program, *of_workload.operations);
   if (activity) {
     activity->begin = first_begin(run);
     activity->end = run.finish;

@@ -148,10 +148,19 @@ TEST_CASE(
   CHECK(flaws_of_trace(packets) == std::vector<std::string>{});
   for (const char* counter : {"link ", "queue ", "window ", "aggregators switch"}) CHECK(with_name(packets, "C", counter) > 0);
   CHECK(with_name(packets, "M", "in-network ") > 4);
+  const Json program = here.trace_of(
+      R"({"schema": 1, "name": "program", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
+          "workload": {"algorithm": "ring", "program": [{"id": "backward", "compute": "3ms"},
+            {"id": "gradients", "collective": "allreduce", "size": "1MiB", "stream": 1, "after": ["backward"]}]}})");
+  CHECK(flaws_of_trace(program) == std::vector<std::string>{});
+  CHECK(with_name(program, "M", "computes") == 2);
+  CHECK(with_name(program, "X", "backward") == 2);
+  CHECK(with_name(program, "M", "collectives on stream 1") == 2);
+  CHECK(with_name(program, "X", "gradients") == 2);
   const Json training = here.trace_of(
       R"({"schema": 1, "name": "training", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
           "workload": {"model": "resnet50", "device": "v100", "engine": {"name": "aiacc", "streams": 4}, "algorithm": "ring"}})");
   CHECK(flaws_of_trace(training) == std::vector<std::string>{});
   CHECK(with_name(training, "M", "computes") == 2);
-  CHECK(with_name(training, "M", "reduces on stream") >= 2);
+  CHECK(with_name(training, "M", "collectives on stream") >= 2);
 }

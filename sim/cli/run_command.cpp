@@ -60,11 +60,13 @@ int report(const std::vector<Result>& results, const std::vector<Case>& cases, s
   return not_run > 0 ? exit_run_failed : status;
 }
 
-// Files and settings, without where results go.
-std::vector<std::string> asked_for(const ScenarioArguments& arguments) {
-  std::vector<std::string> out = arguments.files;
-  for (const std::string& setting : arguments.set) out.insert(out.end(), {"--set", setting});
-  if (!arguments.network.empty()) out.insert(out.end(), {"--network", arguments.network});
+// What the results depend on, without where they go.
+std::vector<std::string> asked_for(const RunArguments& arguments) {
+  std::vector<std::string> out = arguments.scenarios.files;
+  for (const std::string& setting : arguments.scenarios.set) out.insert(out.end(), {"--set", setting});
+  if (!arguments.scenarios.network.empty()) out.insert(out.end(), {"--network", arguments.scenarios.network});
+  if (arguments.what_if > 0) out.push_back(fmt::format("--what-if={}", arguments.what_if));
+  if (arguments.unproved) out.emplace_back("--unproved");
   return out;
 }
 
@@ -72,7 +74,7 @@ std::string details_text(const RunArguments& arguments, const std::vector<Case>&
   std::vector<std::string> rows;
   for (const Result& result : results)
     if (result.row) rows.push_back(result.details);
-  return to_details({names_of(cases), asked_for(arguments.scenarios)}, rows);
+  return to_details({names_of(cases), asked_for(arguments)}, rows);
 }
 
 ResultFolderOptions options_of(const RunArguments& arguments, const std::vector<Case>& cases) {

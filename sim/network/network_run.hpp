@@ -76,12 +76,13 @@ struct MessageRecord {
   SimTime posted, active, ended;
 };
 
-// What one rank of a training job did, for the timeline: it computed, reduced on a stream, or a control message was on its way to it.
+// What one rank did besides its messages, for the timeline: it computed, took part in a collective on a stream (in training an
+// all-reduce), or a control message was on its way to it.
 struct SpanRecord {
-  enum class Kind { compute, reduction, control };
+  enum class Kind { compute, collective, control };
   int rank = 0;
   Kind kind = Kind::compute;
-  int stream = 0;  // of a reduction
+  int stream = 0;  // of a collective
   std::string name = {};
   SimTime begin, end;
 };

@@ -82,10 +82,23 @@ cat >"$work/spreads.json" <<'END'
                 "algorithm": [{ "name": "ring", "segment": "1MiB" }, { "name": "ring", "segment": "1MiB", "channels": 2 }] },
   "repeat": { "runs": 10, "vary": ["placement", "ecmp"] }, "sweep": { "/fabric/ecmp/seed": [1, 2] } }
 END
+cat >"$work/platform.json" <<END
+{ "schema": 1, "name": "platform", "description": "A platform of SimGrid, whose links are not drawn.", "hardware": "ideal",
+  "fabric": { "type": "simgrid", "file": "$root/models/platform/examples/cluster_fat_tree.xml" },
+  "workload": { "collective": "allreduce", "algorithm": "ring", "size": "64KiB" } }
+END
+cat >"$work/program.json" <<'END'
+{ "schema": 1, "name": "program", "description": "Gradients that are reduced on a stream while the rest is computed.",
+  "fabric": { "type": "star", "nodes": 4, "link": { "bandwidth": "10Gbps", "latency": "1us" } }, "hardware": "ideal",
+  "workload": { "algorithm": "ring", "program": [{ "id": "backward", "compute": "1ms" },
+    { "id": "gradients", "collective": "allreduce", "size": "1MiB", "stream": 1, "after": ["backward"] }, { "id": "rest", "compute": "1ms" }] } }
+END
 report fabrics 'is the fastest' 'All 36 rows as a table' 'The fabric' 'By time as the bottleneck' 'What the critical path was spent on' 'Over time' \
   'Queues, losses and congestion control: flows have' 'weft plot out/results.csv'
 report packets 'The longest queues' 'Longest queues' 'Aggregators in use' 'In-network aggregation, by switch' 'Traffic beside the workload' 'Windows of senders'
 report steps 'exposed communication' 'waiting for other ranks' 'Ranks: ' 'computes' 'message on its way'
 report kernels '>compression kernels<' '>exposed communication<'
+report platform 'This fabric is not drawn' 'Over time' 'Repeat it'
+report program '>computes<' '>collective on a stream<' '>message on its way<'
 report spreads 'not told apart: ring, ring(channels=2)' 'ecmp/seed 2' '>2<'
 exit $failed

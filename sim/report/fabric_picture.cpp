@@ -83,7 +83,7 @@ class Picture {
 
   Json json() const {
     Json out = {{"classes", classes()}};
-    if (nodes_.size() > most_nodes || lines_.size() > most_lines) return out;
+    if (lines_.empty() || nodes_.size() > most_nodes || lines_.size() > most_lines) return out;
     for (const Node& n : nodes_)
       out["nodes"].push_back({{"name", n.is_switch || n.hosts == 1 ? common_name(n.names) : ""},
                               {"kind", n.is_switch ? "switch" : "host"},

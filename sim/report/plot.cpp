@@ -93,6 +93,8 @@ class Figure {
     out +=
         "set border 3 linecolor '#555555'\nset tics nomirror out textcolor '#222222'\nset grid ytics linecolor '#dddddd' linewidth 0.6 "
         "linetype 1 dashtype 1\nset style fill solid 0.85 border -1\n";
+    constexpr double letter_of_margin = 8;
+    if (page.left > 0) out += fmt::format("set lmargin {:.0f}\n", 9 + page.left / letter_of_margin);
     out += fmt::format("set key below center Left reverse samplen 3.2 spacing 1.15 maxcols {}\n", page.columns_of_key);
     if (!choice_.title.empty()) out += fmt::format("set title {}\n", quoted(choice_.title));
     out += styles();
@@ -102,21 +104,30 @@ class Figure {
  private:
   // In pixels of the SVG. The series are named below, so that their names take no width; bars get some, as far as a page goes.
   struct Page {
-    int width = 720, height = 400, columns_of_key = 1;
+    int width = 720, height = 400, columns_of_key = 1, left = 0;
   };
   Page page_size() const {
     Page out;
     if (words_) out.width = std::clamp<int>(static_cast<int>(places_.size() * (2 * series_.size() + 3)) * 5 + 90, 720, 1600);
-    std::size_t longest = 0, longest_place = 0;
+    std::size_t longest = 0;
     for (const auto& [name, points] : series_) longest = std::max(longest, name.size());
-    for (const std::string& place : places_) longest_place = std::max(longest_place, place.size());
     constexpr int letter = 7, sample = 70, line = 17;
     out.columns_of_key = std::clamp((out.width - 80) / (static_cast<int>(longest) * letter + sample), 1, static_cast<int>(series_.size()));
+    if (are_turned()) {
+      // As long as a label goes down at 45 degrees and, beyond what is left of its bars, to the left.
+      const auto goes = [&](const std::string& place) { return static_cast<int>(0.71 * letter * static_cast<double>(place.size())); };
+      const int between = (out.width - 90) / static_cast<int>(places_.size() + 1);
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        out.left = std::max(out.left, goes(places_[i]) - between * static_cast<int>(i + 1) - 80);
+        out.height = std::max(out.height, 400 + goes(places_[i]));
+      }
+      out.width += out.left;
+    }
     out.height += 10 + line * ((static_cast<int>(series_.size()) - 1) / out.columns_of_key + 1);
-    if (places_.size() > few_places) out.height += std::min(200, static_cast<int>(longest_place) * letter / 2);
     return out;
   }
-  static constexpr std::size_t few_places = 4;
+  // Labels of bars lie beside each other where there are few.
+  bool are_turned() const { return words_ && places_.size() > 4; }
 
   std::size_t column(const char* flag, const std::string& name) {
     if (const auto at = table_.column(name)) return *at;
@@ -190,6 +201,7 @@ class Figure {
       const auto number = number_in(line[at]);
       const std::string& name = table_.header[at];
       std::string part = shown(at, line[at]);
+      if (part == "none") part = title_of(name) + " none";
       const bool quantity = name.starts_with("/") && std::isdigit(static_cast<unsigned char>(line[at].front()));  // "25Gbps"
       if (line[at] == "true" || line[at] == "false" || (quantity && !number))
         part = fmt::format("{} {}", title_of(name), line[at]);
@@ -315,12 +327,13 @@ class Figure {
     return out + (values.front() >= 0 ? "set yrange [0:*]\n" : "");
   }
 
-  // Those that a label fits beside: all of few, or the first, and then what is a sixth of the axis away from the one before.
+  // Those that a label fits beside: the first, and then what is a sixth of the axis away from the one before, or a twelfth where there are
+  // few.
   static std::vector<double> apart(const std::vector<double>& values, bool by_logarithm) {
     const auto at = [&](double x) { return by_logarithm ? std::log(x) : x; };
     const std::set<double> places(values.begin(), values.end());
     constexpr std::size_t few = 9;
-    const double least = places.size() <= few ? 0 : (at(*places.rbegin()) - at(*places.begin())) / 6 * (1 - 1e-9);
+    const double least = (at(*places.rbegin()) - at(*places.begin())) / (places.size() <= few ? 12 : 6) * (1 - 1e-9);
     std::vector<double> out;
     for (const double x : places)
       if (out.empty() || at(x) - at(out.back()) >= least) out.push_back(x);
@@ -328,13 +341,20 @@ class Figure {
   }
 
   std::string lines() const {
-    const auto ys = all([](const Point&p) { return p.y; }), xs = all([](const Point&p) { return p.x; });
+    const auto ys = all([](const Point& p) { return p.y; });
+    auto xs = all([](const Point& p) { return p.x; });
+    // On a logarithmic axis 0 stands a decade before the least of the others, and is called 0.
+    const auto positive = std::ranges::upper_bound(xs, 0.0);
+    const bool apart_from_zero = xs.front() == 0 && positive != xs.end() && logarithmic({positive, xs.end()}, choice_.log_x);
+    const double zero = apart_from_zero ? *positive / 10 : 0;
+    const auto placed = [&](double x) { return x == 0 ? zero : x; };
+    for (double& x : xs) x = placed(x);
     const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
     std::string out = fmt::format("set xlabel {} offset 0,0.4\n", quoted(title_of(choice_.x))) + y_axis(unit);
     if (logarithmic(xs, choice_.log_x)) out += fmt::format("set logscale x {}\n", choice_.x.find("bytes") != choice_.x.npos ? 2 : 10);
     std::string tics;
     for (const double x : apart(xs, logarithmic(xs, choice_.log_x)))
-      tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(x, choice_.x)), x);
+      tics += fmt::format("{}{} {:.17g}", tics.empty() ? "" : ", ", quoted(with_unit(apart_from_zero && x == zero ? 0 : x, choice_.x)), x);
     out += fmt::format("set xtics ({})\n", tics);
     if (const double only = xs.front(); only == xs.back())
       out += only > 0 ? fmt::format("set xrange [{:.17g}:{:.17g}]\n", only / 2, only * 2)
@@ -347,7 +367,7 @@ class Figure {
       out += fmt::format("$series{} << EOD\n", s + 1);
       bool spread = false;
       for (const Point& p : points) {
-        out += fmt::format("{:.17g} {:.10g} {:.10g} {:.10g}\n", p.x, p.y / unit.size, p.low / unit.size, p.high / unit.size);
+        out += fmt::format("{:.17g} {:.10g} {:.10g} {:.10g}\n", placed(p.x), p.y / unit.size, p.low / unit.size, p.high / unit.size);
         spread = spread || p.high > p.low;
       }
       out += "EOD\n";
@@ -361,9 +381,13 @@ class Figure {
   std::string bars() const {
     const auto ys = all([](const Point& p) { return p.y; });
     const Unit unit = unit_of(choice_.y, ys[ys.size() / 2]);
+    bool spread = false;
+    for (const auto& [name, points] : series_)
+      spread = spread || std::ranges::any_of(points, [](const Point& p) { return p.high > p.low; });
     std::string out = fmt::format("set xlabel {} offset 0,0.4\n", quoted(title_of(choice_.x))) + y_axis(unit) +
-                      "set style data histogram\nset style histogram errorbars gap 1.5 linewidth 1\nset boxwidth 0.9\n";
-    if (places_.size() > few_places) out += fmt::format("set xtics rotate by {}\n", places_.size() > 3 * few_places ? -50 : -25);
+                      fmt::format("set style data histogram\nset style histogram {} gap 1.5{}\nset boxwidth 0.9\n",
+                                  spread ? "errorbars" : "clustered", spread ? " linewidth 1" : "");
+    if (are_turned()) out += "set xtics rotate by 45 right\n";
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {
       out += fmt::format("$series{} << EOD\n", s + 1);
@@ -375,9 +399,9 @@ class Figure {
                                                 at->low / unit.size, at->high / unit.size);
       }
       out += "EOD\n";
-      plot += fmt::format("{}$series{} using 2:3:4:xtic(1) linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
-                          plot.empty() ? "plot " : ", \\\n     ", s + 1, s + 1, std::array{3, 1, 2, 6, 4, 5, 7, 0}[(s + s / 8) % 8],
-                          quoted(series_[s].first));
+      plot += fmt::format("{}$series{} using {}:xtic(1) linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
+                          plot.empty() ? "plot " : ", \\\n     ", s + 1, spread ? "2:3:4" : "2", s + 1,
+                          std::array{3, 1, 2, 6, 4, 5, 7}[s % 7], quoted(series_[s].first));
     }
     return out + plot + "\n";
   }
@@ -405,14 +429,18 @@ std::string drawn_by_gnuplot(const std::string& script) {
   write_file(file, script);
   std::string out;
   std::array<char, 1 << 16> buffer;
-  FILE* gnuplot = ::popen(fmt::format("gnuplot '{}'", file.string()).c_str(), "r");
+  // What it warns of, as that it has little room, is not for whoever asked for a figure.
+  const std::string said = file.string() + ".err";
+  FILE* gnuplot = ::popen(fmt::format("gnuplot '{}' 2>'{}'", file.string(), said).c_str(), "r");
   if (!gnuplot) throw RunError("gnuplot cannot be started");
   for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), gnuplot)) > 0;) out.append(buffer.data(), got);
   const int status = ::pclose(gnuplot);
+  const std::string why = read_file(said);
   std::filesystem::remove(file);
+  std::filesystem::remove(said);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     throw RunError("there is no gnuplot, which draws the figure: install gnuplot-nox, or write its script with -o FILE.gp");
-  if (status != 0 || out.empty()) throw RunError("gnuplot could not draw the figure");
+  if (status != 0 || out.empty()) throw RunError("gnuplot could not draw the figure: " + why);
   // Same inputs, same bytes: a PDF would say when it was made.
   const std::string date = "/CreationDate (D:";
   if (const auto at = out.find(date); at != out.npos)

@@ -50,6 +50,26 @@ TEST_CASE("words along a figure give bars, a series for what differs besides") {
   CHECK(has(script, "set style data histogram"));
   CHECK(has(script, "title \"spines 4\""));
   CHECK(has(script, "\"ring\" NaN NaN NaN"));  // with 8 spines there is no ring
+  CHECK(has(script, "using 2:xtic(1)"));       // none stands for several runs
+  CHECK(has(plot_script(table(), {.x = "algorithm", .where = {"size_bytes=1024"}}, PlotFormat::pdf), "using 2:3:4:xtic(1)"));
+}
+
+TEST_CASE("of more than seven series of bars each has a pattern that is seen, and what is empty has a name") {
+  std::string text = "algorithm,size_bytes,time_us,/traffic\n";
+  for (int i = 0; i < 15; ++i) text += fmt::format("ring,{},10,[]\n", 1024 << i);
+  const std::string script = plot_script(parse_csv(text, "t.csv"), {.x = "algorithm"}, PlotFormat::svg);
+  CHECK(!has(script, "fillstyle pattern 0"));
+  CHECK(has(plot_script(parse_csv("algorithm,time_us,/traffic\nring,10,[]\nring,20,[{}]\n", "t.csv"), {.x = "algorithm"}, PlotFormat::svg),
+            "title \"traffic none\""));
+}
+
+TEST_CASE("on an axis of powers 0 stands a decade below the least, and labels keep apart") {
+  const CsvTable loss = parse_csv("algorithm,time_us,/loss\natp,1,0\natp,2,0.00001\natp,3,0.001\natp,4,0.01\n", "t.csv");
+  const std::string script = plot_script(loss, {.x = "/loss"}, PlotFormat::svg);
+  CHECK(has(script, "set logscale x 10"));
+  CHECK(has(script, "set xtics (\"0\" 1.0"));
+  const std::string straight = plot_script(loss, {.x = "/loss", .log_x = false}, PlotFormat::svg);
+  CHECK(has(straight, "set xtics (\"0\" 0, \"0.001\" 0.001"));  // 0.00001 is as good as 0 there
 }
 
 TEST_CASE("more series than can be told apart are refused with what could be chosen from; fewer are named below the figure") {

@@ -83,6 +83,10 @@ std::map<std::string, std::string> names_of_values(const std::set<std::string>& 
   std::map<std::string, std::string> out;
   for (const std::string& value : values) {
     const auto own = parsed.find(value);
+    if (own != parsed.end() && own->second.empty()) {
+      out[value] = "none";
+      continue;
+    }
     if (own == parsed.end() || !own->second.is_object()) {
       out[value] = own == parsed.end() ? value : spelled(own->second);
       continue;

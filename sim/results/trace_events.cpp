@@ -84,7 +84,7 @@ std::string end_of_label(What what, int number) {
     case What::computes:
       return "computes";
     case What::stream:
-      return fmt::format("reduces on stream {}", number);
+      return fmt::format("collectives on stream {}", number);
     case What::pushes:
       return "pushes to parameter servers";
     case What::control:

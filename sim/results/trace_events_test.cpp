@@ -72,12 +72,12 @@ TEST_CASE("a trace of training steps has tracks for what each rank computes, its
   const Timeline timeline{
       .messages = {{.channel = 2, .step = 0, .from = 1, .to = 0, .bytes = 64, .posted = 1_us, .active = 2_us, .ended = 4_us}},
       .spans = {{1, SpanRecord::Kind::compute, 0, "forward", 0_us, 3_us},
-                {1, SpanRecord::Kind::reduction, 2, "unit 0", 3_us, 5_us},
+                {1, SpanRecord::Kind::collective, 2, "unit 0", 3_us, 5_us},
                 {0, SpanRecord::Kind::control, 0, "from rank 1", 4_us, 5_us}}};
   const Json events = parsed(trace_events(timeline, 0, "aiacc"));
   CHECK(flaws_of_trace(events) == std::vector<std::string>{});
   CHECK(tracks_of(events) == std::set<std::string>{"rank 0: control messages", "rank 0: receives, channel 2", "rank 1: computes",
-                                                   "rank 1: reduces on stream 2", "rank 1: sends, channel 2"});
+                                                   "rank 1: collectives on stream 2", "rank 1: sends, channel 2"});
 }
 
 TEST_CASE("a trace calls a parameter server of a gradient engine by its number among these and by its node") {

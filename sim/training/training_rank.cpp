@@ -139,7 +139,7 @@ void TrainingRank::begin_order(int stream, const QueuedOrder& order) {
 
 void TrainingRank::order_ended(int id, int stream) {
   if (job_.spans)
-    job_.spans->push_back({job_.name_of(rank_), SpanRecord::Kind::reduction, std::max(stream, -1), labels_.extract(id).mapped(),
+    job_.spans->push_back({job_.name_of(rank_), SpanRecord::Kind::collective, std::max(stream, -1), labels_.extract(id).mapped(),
                            order_began_.extract(id).mapped(), now()});
   waiting_.all_reduce_ended(now());
   if (stream >= 0) {

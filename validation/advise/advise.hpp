@@ -21,7 +21,7 @@ using AdviseTimes = std::map<Bytes, std::map<std::size_t, SimTime>>;  // by size
 struct AdvisedRange {
   Bytes from, to;
   std::size_t candidate = 0;
-  std::size_t runner_up = 0;          // that is closest to it, over the sizes that were simulated
+  std::size_t runner_up = 0;          // the second at the size where it is ahead by as much as in the middle of the sizes asked
   double least_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of the sizes asked
   SimTime first, last;                // of the candidate at the smallest and the largest size that was simulated
   bool alone = false;                 // nobody else was simulated there

@@ -180,6 +180,11 @@ TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is 
   CHECK(advised_ranges(near_crossing, all, {8_B, 200_B}).front().ahead == doctest::Approx(1));
   CHECK(advised_ranges(near_crossing, all, {200_B}).front().ahead == doctest::Approx(0.1));
   CHECK(advised_ranges(near_crossing, all, {8_B}).front().least_ahead == 0);
+  // The second of the size in the middle, not who comes closest where nobody asked.
+  const AdviseTimes twins = {{8_B, {{0, 10_us}, {1, 12_us}, {2, 20_us}}}, {60_B, {{0, 10_us}, {1, 12_us}, {2, 10_us}}}};
+  CHECK(advised_ranges(twins, all, {8_B}).front().runner_up == 1);
+  CHECK(advised_ranges(twins, all, {8_B}).front().ahead == doctest::Approx(0.2));
+  CHECK(advised_ranges(twins, all, {8_B}).front().least_ahead == 0);
   const auto without = advised_ranges(times, [](std::size_t c) { return c == 2; });
   REQUIRE(without.size() == 1);
   CHECK(without[0].alone);

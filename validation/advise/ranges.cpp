@@ -17,6 +17,12 @@ struct First {
   std::size_t candidate;
 };
 
+// Who is next at a size, and by how much of the first's time later.
+struct Second {
+  double later = HUGE_VAL;
+  std::size_t candidate = 0;
+};
+
 }  // namespace
 
 std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::function<bool(std::size_t)>& counts,
@@ -50,25 +56,29 @@ std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::fu
                        .candidate = candidate,
                        .first = times.at(firsts[i].size).at(candidate),
                        .last = times.at(firsts[end - 1].size).at(candidate)};
-    std::vector<double> ahead, ahead_where_asked;
-    double closest = HUGE_VAL;
+    std::vector<Second> seconds, seconds_where_asked;
     for (std::size_t k = i; k < end; ++k) {
       const auto& here = times.at(firsts[k].size);
-      double second = HUGE_VAL;
+      Second second;
       for (const auto& [other, time] : here) {
         if (other == candidate || !counts(other)) continue;
         const double later = static_cast<double>(time.ps) / static_cast<double>(std::max<std::int64_t>(here.at(candidate).ps, 1)) - 1;
-        second = std::min(second, later);
-        if (later < closest) closest = later, range.runner_up = other;
+        if (later < second.later) second = {later, other};
       }
-      if (second == HUGE_VAL) continue;
-      ahead.push_back(second);
-      if (asked.contains(firsts[k].size)) ahead_where_asked.push_back(second);
+      if (second.later == HUGE_VAL) continue;
+      seconds.push_back(second);
+      if (asked.contains(firsts[k].size)) seconds_where_asked.push_back(second);
     }
-    range.alone = ahead.empty();
-    if (!ahead.empty()) {
-      range.least_ahead = std::max(0.0, std::ranges::min(ahead));
-      range.ahead = std::max(0.0, median(ahead_where_asked.empty() ? std::move(ahead) : std::move(ahead_where_asked)));
+    range.alone = seconds.empty();
+    if (!seconds.empty()) {
+      range.least_ahead = std::max(0.0, std::ranges::min(seconds, {}, &Second::later).later);
+      std::vector<Second>& judged = seconds_where_asked.empty() ? seconds : seconds_where_asked;
+      std::ranges::stable_sort(judged, {}, &Second::later);
+      const Second& middle = judged[(judged.size() - 1) / 2];
+      range.runner_up = middle.candidate;
+      std::vector<double> ahead;
+      for (const Second& s : judged) ahead.push_back(s.later);
+      range.ahead = std::max(0.0, median(std::move(ahead)));
     }
     out.push_back(range);
     i = end;

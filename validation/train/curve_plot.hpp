@@ -16,7 +16,8 @@ struct CurveLine {
   std::vector<CurvePoint> points;
 };
 
-// The x axis is logarithmic, so that series of very different lengths can be compared. No points are an error of the caller's.
+// The x axis is logarithmic where it spans more than a factor of 20, so that series of very different lengths can be compared. No points
+// are an error of the caller's.
 std::string to_svg(const std::string& title, const std::string& x_label, const std::vector<CurveLine>& lines);
 
 }  // namespace weft::train

@@ -71,6 +71,20 @@ TEST_CASE("a plot has a line for each compression over simulated time or epochs"
   CHECK(svg.ends_with("</svg>\n"));
   CHECK(svg.find("gtopk(k=1%)") != std::string::npos);
   CHECK(svg.find("nan") == std::string::npos);
+  // Epochs are whole, a single one is a point, and an axis of powers says so.
+  const auto over = [](std::vector<double> xs) {
+    CurveLine line{.name = "dense", .points = {}};
+    for (const double x : xs) line.points.push_back({x, 0.9, 0.9, 0.9});
+    return to_svg("Accuracy", "epochs", {line});
+  };
+  const auto has = [](const std::string& drawn, const char* text) { return drawn.find(text) != std::string::npos; };
+  CHECK(has(over({1, 2, 3}), ">2</text>"));
+  CHECK_FALSE(has(over({1, 2, 3}), ">1.5</text>"));
+  CHECK(has(over({1}), "<circle cx=\"385.0\""));
+  CHECK(has(over({1}), ">1</text>"));
+  CHECK_FALSE(has(over({1, 3}), "logarithmic"));
+  CHECK(has(over({0.01, 3}), "epochs (logarithmic)"));
+  CHECK(has(over({0.01, 3}), ">0.2</text>"));
 }
 
 TEST_CASE("the page has accuracy with its spread, and the time to the target on every cluster, the fastest bold") {

@@ -246,7 +246,8 @@ int train_command(const TrainArguments& a, std::ostream& out) {
   } else if (!a.output.empty()) {
     write_file(a.output, to_csv(runs));
     const std::string x = plan.clusters.empty() ? "epochs" : "simulated seconds on " + plan.clusters.front().scenario.name;
-    write_file(plot_beside(a.output), to_svg("Accuracy, mean and spread over seeds", x, lines_of(runs)));
+    const bool seeds = std::ranges::any_of(runs, [&](const train::Run& r) { return r.settings.seed != runs.front().settings.seed; });
+    write_file(plot_beside(a.output), to_svg(seeds ? "Accuracy, mean and spread over seeds" : "Accuracy", x, lines_of(runs)));
   }
   return 0;
 }

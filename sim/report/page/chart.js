@@ -1,7 +1,9 @@
 // Lines and bars over one value of the rows. A series has a colour, a dash, a marker and its name at its end: any one of them tells it apart.
 const dashes = ['', '7 4', '2 3', '9 3 2 3', '14 4', '4 2', '1 4', '6 2 1 2'];
-const symbols = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolStar, d3.symbolWye, d3.symbolCircle];
-const colour = i => `var(--c${i % 8})`;
+const bowTie = {draw(context, size) { const r = Math.sqrt(size) / 2; context.moveTo(-r, -r); context.lineTo(r, r); context.lineTo(r, -r); context.lineTo(-r, r); context.closePath(); }};
+const symbols = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolStar, d3.symbolWye, bowTie];
+// Beyond eight series the colour comes again, with another dash and another marker.
+const colour = i => `var(--c${i % 8})`, dashOf = i => dashes[(i + Math.floor(i / 8)) % 8], symbolOf = i => symbols[(i + 3 * Math.floor(i / 8)) % 8];
 
 const tip = document.getElementById('tip');
 function showTip(text, x, y) {
@@ -41,8 +43,8 @@ function figure(parent, width, height, label, caption) {
 function legend(parent, series) {
   parent.append(el('ul', {class: 'legend'}, series.map((s, i) => {
     const svg = d3.create('svg').attr('viewBox', '0 0 34 14').attr('aria-hidden', 'true');
-    svg.append('line').attr('x2', 34).attr('y1', 7).attr('y2', 7).attr('stroke', colour(i)).attr('stroke-width', 2.5).attr('stroke-dasharray', dashes[i % 8]);
-    svg.append('path').attr('transform', 'translate(17,7)').attr('d', d3.symbol().type(symbols[i % 8]).size(55)()).attr('fill', colour(i));
+    svg.append('line').attr('x2', 34).attr('y1', 7).attr('y2', 7).attr('stroke', colour(i)).attr('stroke-width', 2.5).attr('stroke-dasharray', dashOf(i));
+    svg.append('path').attr('transform', 'translate(17,7)').attr('d', d3.symbol().type(symbolOf(i)).size(55)()).attr('fill', colour(i));
     return el('li', {}, svg.node(), s.name);
   })));
 }
@@ -68,7 +70,7 @@ function logTicks(scale, name, most) {
 
 // series: [{name, points: [{x, y, low, high, row}]}]
 function lines(parent, {series, x, y, logX, logY, label}) {
-  const width = 1100, height = 400, left = 78, right = 190, top = 14, bottom = 46;
+  const width = 1100, height = 400, left = 92, right = 216, top = 14, bottom = 46;
   const points = series.flatMap(s => s.points);
   const svg = figure(parent, width, height, label);
   const sx = scaleOf(points.map(p => p.x), [left, width - right], logX, {});
@@ -89,12 +91,12 @@ function lines(parent, {series, x, y, logX, logY, label}) {
     const line = d3.line().x(p => sx(p.x)).y(p => sy(p.y));
     if (s.points.some(p => p.high > p.low))
       svg.append('path').attr('d', d3.area().x(p => sx(p.x)).y0(p => sy(p.low)).y1(p => sy(p.high))(s.points)).attr('fill', colour(i)).attr('opacity', .16);
-    svg.append('path').attr('d', line(s.points)).attr('fill', 'none').attr('stroke', colour(i)).attr('stroke-width', 2.2).attr('stroke-dasharray', dashes[i % 8]);
+    svg.append('path').attr('d', line(s.points)).attr('fill', 'none').attr('stroke', colour(i)).attr('stroke-width', 2.2).attr('stroke-dasharray', dashOf(i));
     if (s.points.some(p => p.high > p.low))
       svg.append('g').selectAll('path').data(s.points).join('path').attr('stroke', colour(i)).attr('fill', 'none')
         .attr('d', p => `M${sx(p.x)},${sy(p.low)}V${sy(p.high)}m-4,0h8M${sx(p.x) - 4},${sy(p.low)}h8`);
     speaks(svg.append('g').selectAll('path').data(s.points).join('path').attr('transform', p => `translate(${sx(p.x)},${sy(p.y)})`)
-      .attr('d', d3.symbol().type(symbols[i % 8]).size(64)).attr('fill', colour(i)).attr('stroke', 'var(--card)'),
+      .attr('d', d3.symbol().type(symbolOf(i)).size(64)).attr('fill', colour(i)).attr('stroke', 'var(--card)'),
     p => `${s.name}\n${titleOf(x)} ${shown(p.x, x)}: ${shown(p.y, y)}` + (p.high > p.low ? ` (5 to 95 %: ${shown(p.low, y)} to ${shown(p.high, y)})` : ''));
     const end = s.points[s.points.length - 1];
     ends.push({i, name: s.name, x: sx(end.x), y: sy(end.y)});
@@ -102,11 +104,20 @@ function lines(parent, {series, x, y, logX, logY, label}) {
   ends.sort((a, b) => a.y - b.y).forEach((e, i) => { e.at = Math.max(e.y, i ? ends[i - 1].at + 14 : top); });
   for (let i = ends.length - 1, floor = height - bottom; i >= 0; --i, floor -= 14) ends[i].at = Math.min(ends[i].at, floor);
   const g = svg.append('g').attr('aria-hidden', 'true');
+  // A name too long for the margin is cut; where others would look the same, it is what they have not.
+  const cut = name => ellipsis(name, 31);
+  const called = name => {
+    const same = ends.filter(o => o.name !== name && cut(o.name) === cut(name)).map(o => o.name.split(', '));
+    return same.length ? ellipsis('… ' + name.split(', ').filter(p => !same.every(o => o.includes(p))).join(', '), 31) : cut(name);
+  };
   if (ends.length <= 24) for (const e of ends) {
     g.append('path').attr('d', `M${e.x + 8},${e.y}L${width - right + 14},${e.at}`).attr('stroke', colour(e.i)).attr('stroke-dasharray', '1 3').attr('opacity', .7).attr('fill', 'none');
-    g.append('text').attr('x', width - right + 18).attr('y', e.at + 4).style('fill', colour(e.i)).text(ellipsis(e.name, 27));
+    g.append('text').attr('x', width - right + 18).attr('y', e.at + 4).style('fill', colour(e.i)).text(called(e.name));
   }
 }
+
+// What is the better the more, and the less, there is of it: of other measures no bar is the best.
+const isSpeed = /^(algbw_GBps|busbw_GBps|samples_per_s|scaling_efficiency)$/, isTime = /^(time_us|exposed_us)$/;
 
 // groups: [{name, bars: [{name, i, y, low, high, row}]}]
 function bars(parent, {groups, y, label, logY}) {
@@ -123,7 +134,7 @@ function bars(parent, {groups, y, label, logY}) {
   let at = 30;
   for (const group of groups) {
     if (many) { svg.append('text').attr('x', 0).attr('y', at + 12).attr('font-weight', 600).text(group.name); at += 20; }
-    const best = (fieldOf[y] && /bw|per_s$|efficiency|share/.test(y) ? d3.max : d3.min)(group.bars, b => b.y);
+    const best = isSpeed.test(y) ? d3.max(group.bars, b => b.y) : isTime.test(y) ? d3.min(group.bars, b => b.y) : null;
     for (const bar of group.bars) { all.push(Object.assign(bar, {at, group: group.name, best: bar.y === best && bar.clear && group.bars.length > 1})); at += step; }
     if (many) at += gap;
   }
@@ -162,7 +173,7 @@ function stacked(parent, lines, {unit, label, caption}) {
   speaks(svg.append('g').selectAll('rect').data(marks.filter(m => m.w > 0)).join('rect').attr('x', m => m.x).attr('y', m => m.y).attr('width', m => m.w).attr('height', step - 6).attr('fill', m => colour(m.i)),
     m => `${m.line.name}\n${m.part.name}: ${scaled(m.part.value, unit)}, ${percent(m.part.value / d3.sum(m.line.parts, p => p.value))}`);
   for (const m of marks) hatch(svg, m.i, m.x, m.y, m.w, step - 6);
-  svg.append('g').attr('aria-hidden', 'true').selectAll('text').data(marks.filter(m => m.w > m.part.name.length * 6.6 + 10)).join('text').attr('x', m => m.x + 6).attr('y', m => m.y + 16)
+  svg.append('g').attr('aria-hidden', 'true').selectAll('text').data(marks.filter(m => m.w > m.part.name.length * 7.6 + 12)).join('text').attr('x', m => m.x + 6).attr('y', m => m.y + 16)
     .style('fill', 'var(--bar-ink)').attr('paint-order', 'stroke').attr('stroke', m => colour(m.i)).attr('stroke-width', 3).text(m => m.part.name);
 }
 

@@ -8,7 +8,7 @@ const plain = d3.format('.4~g'), grouped = d3.format(',');
 function scaled(value, unit) {
   const steps = units[unit];
   if (!steps) return Math.abs(value) >= 1e4 ? (Number.isInteger(value) ? grouped(value) : d3.format('.4~s')(value)) : plain(value);
-  if (unit === 'B' && value % 1000 === 0 && value % 1024 !== 0) return plain(value >= 1e9 ? value / 1e9 : value >= 1e6 ? value / 1e6 : value / 1e3) + (value >= 1e9 ? ' GB' : value >= 1e6 ? ' MB' : ' KB');
+  if (unit === 'B' && value >= 1000 && inPowersOfTen) return plain(value >= 1e9 ? value / 1e9 : value >= 1e6 ? value / 1e6 : value / 1e3) + (value >= 1e9 ? ' GB' : value >= 1e6 ? ' MB' : ' KB');
   if (value === 0) return '0 ' + steps[steps.length - 1 - (unit === 'us')][1];
   const [size, name] = steps.find(([s]) => Math.abs(value) >= s * 0.9995) || steps[steps.length - 1];
   return plain(value / size) + ' ' + name;
@@ -24,12 +24,13 @@ function shown(value, name) {
 }
 
 const percent = d3.format('.1%');
+// Bytes are written in powers of two, unless all messages of the page are asked for in MB.
+const inPowersOfTen = weft.results.rows.length > 0 && weft.results.rows.every(r => r.size_bytes > 0 && r.size_bytes % 1000 === 0 && r.size_bytes % 1024 !== 0);
 // What a pointer is about: its last part, with the one before where that alone says little, as "on" or "bandwidth".
 const bare = /^(\d+|on|off|name|type|policy|seed|size|min|max|rate|count|start|period|bandwidth|latency|runs|ranks|spread|every)$/;
-function last(pointer) {
-  const parts = pointer.split('/').filter(p => p);
-  return parts.slice(bare.test(parts[parts.length - 1]) ? -2 : -1).join('/').replace(/_/g, ' ');
-}
+const ending = (pointer, count) => pointer.split('/').filter(p => p).slice(-count).join('/').replace(/_/g, ' ');
+const partsAlone = pointer => bare.test(ending(pointer, 1).replace(/ /g, '_')) ? 2 : 1;
+const last = pointer => pointerNames.get(pointer) || ending(pointer, partsAlone(pointer));
 const ellipsis = (text, most) => text.length <= most ? text : text.slice(0, Math.ceil(most / 3)) + '…' + text.slice(text.length - Math.floor(most * 2 / 3) + 1);
 
 // JSON as people would say it: [{"switch": "spine0", "at": "2ms"}] is "switch spine0 at 2ms".
@@ -80,6 +81,13 @@ const shortName = (column, label) => (shortNames[column] && shortNames[column].g
 
 // What differs between rows and was asked for, in the order people think of it.
 const pointers = Array.from(new Set(weft.results.cases.flatMap(c => Object.keys(c.axes))));
+// With more parts where two would be called the same.
+const pointerNames = new Map(pointers.map(p => {
+  let count = partsAlone(p);
+  const shared = () => pointers.some(o => o !== p && ending(o, count) === ending(p, count));
+  while (count < p.split('/').length - 1 && shared()) ++count;
+  return [p, ending(p, count)];
+}));
 const varies = name => new Set(rows.map(r => r[name] === undefined ? null : r[name])).size > 1;
 const sameAs = (a, b) => { const seen = new Map(); return rows.every(r => seen.has(r[a]) ? seen.get(r[a]) === r[b] : (seen.set(r[a], r[b]), true)) && new Set(seen.values()).size === seen.size; };
 const columns = ['scenario', 'algorithm', 'engine', 'compression', 'model', 'network', 'fabric', 'collective', 'dtype', 'batch_per_gpu', 'size_bytes', 'ranks'];
@@ -101,7 +109,11 @@ const titleOf = name => ({size_bytes: 'message size', time_us: 'time', busbw_GBp
   samples_per_s: 'samples per second', wire_bytes_per_rank: 'a NIC sends at most', max_flows_per_link: 'flows on a link at most', busiest_link_utilization: 'its utilization', fabric: 'fabric type'}[name] || (name.startsWith('/') ? last(name) : name.replace(/_(us|GBps|bytes)$/, '').replace(/_/g, ' ')));
 const worded = (row, n) => n === 'ranks' ? `${row[n]} ranks` : n === 'batch_per_gpu' ? `${row[n]} samples per GPU`
   : n.startsWith('/') && (n === '/placement' || !(typeof row[n] === 'string' && row[n].includes(' '))) ? `${last(n)} ${shown(row[n], n)}` : shortName(n, shown(row[n], n));
-const nameOf = (row, of = dimensions) => of.filter(n => row[n] !== null && row[n] !== undefined && row[n] !== '').map(n => worded(row, n)).join(', ') || (of === dimensions ? row.algorithm : '');
+function nameOf(row, of = dimensions) {
+  const parts = of.filter(n => row[n] !== null && row[n] !== undefined && row[n] !== '').map(n => worded(row, n));
+  // "fat_tree" and "fat_tree, spines 8" are one.
+  return parts.filter((p, i) => !parts.some((o, j) => j !== i && (o === p ? j < i : o.startsWith(p + ', ')))).join(', ') || (of === dimensions ? row.algorithm : '');
+}
 
 // A small builder of HTML.
 function el(tag, attributes = {}, ...children) {

@@ -69,9 +69,15 @@ function answer() {
 const choice = {};
 function comparison() {
   const to = body('comparison'), numeric = n => valuesOf(n).every(v => typeof v === 'number') && valuesOf(n).length > 1;
-  const axes = dimensions.filter(numeric), measures = weft.fields.filter(f => !['size_bytes', 'batch_per_gpu', 'wall_s', 'runs', 'most_shared_step', 'endpoint_GBps', 'time_us_p05', 'time_us_p95', 'ranks'].includes(f.name) && rows.some(r => typeof r[f.name] === 'number' && r[f.name] !== 0)).map(f => f.name);
+  const axes = dimensions.filter(numeric), measures = weft.fields.filter(f => !['size_bytes', 'batch_per_gpu', 'wall_s', 'runs', 'most_shared_step', 'endpoint_GBps', 'time_us_p05', 'time_us_p95', 'ranks'].includes(f.name) && rows.some(r => typeof r[f.name] === 'number' && r[f.name] !== 0) && (rows.length === 1 || f.name === 'time_us' || varies(f.name))).map(f => f.name);
   if (rows.some(r => r.ranks !== rows[0].ranks) && !axes.includes('ranks')) axes.push('ranks');
-  Object.assign(choice, {x: axes.includes('size_bytes') && valuesOf('size_bytes').length > 2 ? 'size_bytes' : axes.filter(a => valuesOf(a).length > 2)[0] || '', y: rows.some(r => r.samples_per_s) ? 'samples_per_s' : 'time_us', logX: null, logY: null, filter: {}});
+  // Over what some series has more than two points: what a model determines, as samples per GPU, is none.
+  const joins = a => {
+    const seen = new Map(), others = dimensionsOver(a);
+    for (const r of rows) seen.set(nameOf(r, others), (seen.get(nameOf(r, others)) || new Set()).add(r[a]));
+    return Array.from(seen.values()).some(s => s.size > 2);
+  };
+  Object.assign(choice, {x: axes.includes('size_bytes') && valuesOf('size_bytes').length > 2 ? 'size_bytes' : axes.filter(joins)[0] || '', y: rows.some(r => r.samples_per_s) ? 'samples_per_s' : 'time_us', logX: null, logY: null, filter: {}});
   if (choice.x && choice.x !== 'size_bytes' && dimensions.includes('size_bytes')) choice.filter.size_bytes = Math.max(...valuesOf('size_bytes'));
   const holder = el('div');
   const redraw = () => { holder.textContent = ''; drawComparison(holder, axes, measures, redraw); };
@@ -175,7 +181,7 @@ function packets(to, r) {
   const lists = (title, list, header, cells) => { if (list && list.length) to.append(el('h3', {}, title), table(header, list.map(cells), {caption: title})); };
   if (r.packet) {
     // Packets of in-network all-reduces are in the tables of jobs and switches; where there are no others, nothing is said of others.
-    const ofSchedules = {packets: 'packets of schedules', resent: 'of these retransmitted', timeouts: 'timeouts', notifications: 'congestion notifications'};
+    const ofSchedules = {packets: r.traffic && r.traffic.length ? 'packets of schedules and traffic' : 'packets of schedules', resent: 'of these retransmitted', timeouts: 'timeouts', notifications: 'congestion notifications'};
     const p = r.packet, facts = Object.entries(p).filter(([k, v]) => (typeof v === 'number' || typeof v === 'string') && (p.packets > 0 || !(k in ofSchedules)));
     to.append(el('h3', {}, 'Packets'), factList(facts.map(([k, v]) => [ofSchedules[k] || k.replace(/_bytes$/, '').replace(/_/g, ' '), /bytes$/.test(k) ? scaled(v, 'B') : typeof v === 'number' ? grouped(v) : v || '–']), 3));
     lists('The longest queues', p.longest_queues, ['queue at', 'priority', 'longest', 'marked', 'dropped', 'pauses', 'paused'], q => [q.link, String(q.priority), scaled(q.high_water_bytes, 'B'), grouped(q.marked), grouped(q.dropped), grouped(q.pauses), scaled(q.paused_us, 'us')]);
@@ -186,10 +192,13 @@ function packets(to, r) {
   }
 }
 
+// By the unit that a name ends with.
+const measured = (value, name) => /(^|_)bytes$/.test(name) ? scaled(value, 'B') : /_us$/.test(name) ? scaled(value, 'us') : /_GBps$/.test(name) ? plain(value) + ' GB/s' : shown(value, name);
+
 function jobs(to, r) {
   if (r.jobs && r.jobs.length > 1) to.append(el('h3', {}, `Jobs that share the network${r.fairness !== undefined ? `: fairness ${plain(r.fairness)}` : ''}`), table(['job', 'algorithm', 'ranks', 'time', 'alone', 'slowdown'], r.jobs.map(j => [j.job, j.algorithm, String(j.ranks), scaled(j.time_us, 'us'), scaled(j.alone_us, 'us'), plain(j.slowdown) + ' ×']), {caption: 'Jobs'}));
   for (const [key, title] of [['traffic', 'Traffic beside the workload'], ['copies', 'Copies to and from host memory']])
-    if (r[key] && r[key].length) { const head = Object.keys(r[key][0]); to.append(el('h3', {}, title), table(head.map(h => h.replace(/_/g, ' ')), r[key].map(t => head.map(h => typeof t[h] === 'number' ? shown(t[h], h) : String(t[h]))), {caption: title})); }
+    if (r[key] && r[key].length) { const head = Object.keys(r[key][0]); to.append(el('h3', {}, title), table(head.map(titleOf), r[key].map(t => head.map(h => typeof t[h] === 'number' ? measured(t[h], h) : String(t[h]))), {caption: title})); }
 }
 
 function asked() {
@@ -217,8 +226,12 @@ function limits() {
 function repeat() {
   const to = body('repeat'), asked = weft.details ? weft.details.arguments : null;
   const quoted = a => /^[\w./=:+-]+$/.test(a) ? a : `'${a.replace(/'/g, "'\\''")}'`;
+  // The figure above, with what tells its series apart and what was chosen there.
+  const over = choice.x || 'algorithm', raw = (r, n) => n.startsWith('/') ? r.axes[n] : r[n], inCsv = v => typeof v === 'object' ? JSON.stringify(v) : String(v);
+  const chosen = Object.entries(choice.filter).filter(([, v]) => v !== undefined), by = choice.x ? dimensionsOver(choice.x).filter(d => !chosen.some(([n]) => n === d)) : [];
+  const figureOf = ['plot', 'out/results.csv', '--x', over, '--y', choice.y].concat(by.length ? ['--by', by.join(',')] : [], chosen.flatMap(([n, v]) => ['--where', `${n}=${inCsv(raw(rows.find(r => r[n] === v), n))}`]));
   to.append(el('p', {}, asked ? 'The command that made these results, with weft ' + weft.results.weft.version + ':' : 'Save the scenario below, then:'),
-    el('pre', {tabindex: 0}, `weft run ${asked ? asked.map(quoted).join(' ') : names[0] + '.json'} -o out --report\nweft report out\nweft plot out/results.csv --x ${choice.x || 'algorithm'} --y ${choice.y} -o figure.svg`));
+    el('pre', {tabindex: 0}, `weft run ${asked ? asked.map(quoted).join(' ') : names[0] + '.json'} -o out --report\nweft report out\nweft ${figureOf.map(quoted).join(' ')} -o figure.svg`));
   to.append(el('p', {}, 'Without the original file: each case as a scenario of its own, every default filled in.'), el('div', {class: 'controls'}, weft.results.cases.slice(0, 60).map((c, i) => el('a', {download: `${c.scenario.name}${weft.results.cases.length > 1 ? '-' + (i + 1) : ''}.json`,
     href: 'data:application/json;charset=utf-8,' + encodeURIComponent(JSON.stringify(c.scenario, null, 2))}, `${c.scenario.name}${weft.results.cases.length > 1 ? ' case ' + (i + 1) : ''}.json`))));
   to.append(el('p', {class: 'soft'}, 'The same scenario and seed give the same results, byte for byte but for the wall-clock times.'));

@@ -1,7 +1,7 @@
 // Ranks, links, queues and windows over the same time; wheel, drag, buttons and keys zoom all of them.
 const kinds = {link: 'Links used most (share of their bandwidth)', queue: 'Longest queues', window: 'Windows of senders', aggregators: 'Aggregators in use'};
 const laneColours = [0, 1, 4, 6];  // of messages, by channel or stream
-const sliceNames = {c: 'computes', s: 'sends', r: 'reduces', m: 'control message'};
+const sliceNames = {c: 'computes', s: 'sends', r: 'collective', m: 'control message'};
 
 // Slices of one rank in lanes, so that none hides another.
 function lanesOf(slices) {
@@ -28,13 +28,13 @@ function rankLines(details) {
 }
 
 // What each colour of the ranks' lines stands for.
-function coloursOf(details) {
+function coloursOf(details, of) {
   if (!details.slices.length)
     return [['computes', 2, 'computes'], ['a message is on its way', 0, 'sends']].filter(([, , key]) => details.ranks.some(r => r[key]));
   const has = kind => details.slices.some(s => s[1] === kind), channels = new Set(details.slices.filter(s => s[1] === 's').map(s => s[2]));
   const used = laneColours.map((i, at) => [i, Array.from(channels).filter(c => c % 4 === at).sort(d3.ascending)]).filter(([, own]) => own.length);
-  return used.map(([i, own]) => [used.length > 1 ? `message on its way, channel or stream ${own.length > 3 ? own.slice(0, 3).join(', ') + ', …' : own.join(', ')}` : 'message on its way', i])
-    .concat([['c', 'computes', 2], ['r', 'reduction on a stream', 3], ['m', 'control message', 5]].filter(([kind]) => has(kind)).map(([, text, i]) => [text, i]));
+  return used.map(([i, own]) => [used.length > 1 ? `message on its way, ${of} ${own.length > 3 ? own.slice(0, 3).join(', ') + ', …' : own.join(', ')}` : 'message on its way', i])
+    .concat([['c', 'computes', 2], ['r', 'collective on a stream', 3], ['m', 'control message', 5]].filter(([kind]) => has(kind)).map(([, text, i]) => [text, i]));
 }
 
 function timelineOf(parent, row) {
@@ -43,7 +43,7 @@ function timelineOf(parent, row) {
   parent.append(el('h3', {}, 'Over time'));
   const groups = [];
   const ranks = rankLines(details);
-  if (ranks.length) groups.push({title: details.slices.length ? 'Ranks: every message, from when it is on its links to its end' + (details.slices.some(s => s[1] === 'c') ? ', and what they compute' : '') : `Ranks: share of time in which something of theirs is on its way (${grouped(details.messages)} message${details.messages === 1 ? '' : 's'})${details.ranks.some(r => r.computes) ? ', or in which they compute' : ''}`, lines: ranks});
+  if (ranks.length) groups.push({title: details.slices.length ? 'Ranks: every message, from when it is on its links to its end' + (details.slices.some(s => s[1] === 'c' || s[1] === 'r') ? ', what they compute, and their collectives on streams' : '') : `Ranks: share of time in which something of theirs is on its way (${grouped(details.messages)} message${details.messages === 1 ? '' : 's'})${details.ranks.some(r => r.computes) ? ', or in which they compute' : ''}`, lines: ranks});
   for (const [kind, title] of Object.entries(kinds)) {
     const series = details.series.filter(s => s.kind === kind);
     const most = kind === 'link' ? 100 : d3.max(series, s => d3.max(s.values));
@@ -97,7 +97,7 @@ function timelineOf(parent, row) {
   const button = (text, key, label) => el('button', {type: 'button', 'aria-label': label, title: label, onclick: () => move[key]()}, text);
   parent.append(el('div', {class: 'controls', role: 'group', 'aria-label': 'Zoom'}, button('+', '+', 'Zoom in'), button('−', '-', 'Zoom out'), button('←', 'ArrowLeft', 'Earlier'), button('→', 'ArrowRight', 'Later'), button('whole run', '0', 'The whole run'),
     el('span', {class: 'soft'}, 'or Ctrl + wheel and drag')));
-  const marks = coloursOf(details);
+  const marks = coloursOf(details, row.model ? 'stream' : 'channel');
   if (marks.length > 1) parent.append(el('ul', {class: 'legend'}, marks.map(([text, i]) => { const s = d3.create('svg').attr('viewBox', '0 0 34 14').attr('aria-hidden', 'true'); s.append('rect').attr('width', 34).attr('height', 14).attr('rx', 2).attr('fill', colour(i)); return el('li', {}, s.node(), text); })));
   draw();
   parent.append(el('figure', {}, svg.node(), el('figcaption', {}, 'Each interval of a link has its mean, each of a queue, window or aggregators the highest value. trace.json, written with --trace, has all of it for Perfetto.')));
