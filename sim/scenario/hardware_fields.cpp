@@ -239,7 +239,7 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    between(0.01, 1.0)),
           optional("tree_efficiency", &H::tree_efficiency, "The goodput of NCCL's trees divided by that of its rings.", between(0.01, 1.0)),
           optional("nvls_efficiency", &H::nvls_efficiency,
-                   "The goodput of NCCL's NVLS within a server over what links would give to an NVSwitch that adds: each GPU sends and "
+                   "The goodput of NCCL's NVLS within servers over what links would give to an NVSwitch that adds: each GPU sends and "
                    "receives (n+1)/n of the message.",
                    between(0.01, 1.0)),
           optional("ll_bias", &H::ll_bias,

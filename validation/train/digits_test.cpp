@@ -1,9 +1,10 @@
 #include "validation/train/digits.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
 #include "validation/train/testing.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 
 #include <doctest/doctest.h>
 
@@ -26,17 +27,18 @@ TEST_CASE("the digits that ship are 1797 images, every fifth to judge by, each d
 }
 
 TEST_CASE("a file that does not hold digits is refused with its line") {
-  const std::string file = "digits_test.csv", good = std::string(64, 'g') + ",7\n";
+  const ScratchFolder folder;
+  const std::string good = std::string(64, 'g') + ",7\n";
   const auto refused = [&](const std::string& content, const std::string& what) {
-    std::ofstream(file) << content;
-    CHECK_THROWS_WITH_AS(read_digits(file), what.c_str(), InputError);
+    const std::filesystem::path file = folder.file("digits.csv", content);
+    CHECK_THROWS_WITH_AS(read_digits(file.string()), (file.string() + what).c_str(), InputError);
   };
-  refused("", "digits_test.csv:1: must be \"pixels,digit\", got \"\"");
+  refused("", ":1: must be \"pixels,digit\", got \"\"");
   const std::string wrong = "must be 64 pixels, 0 to 9 and a to g, a comma and a digit, got ";
-  refused("pixels,digit\n" + good + "12,3\n", "digits_test.csv:3: " + wrong + "\"12,3\"");
+  refused("pixels,digit\n" + good + "12,3\n", ":3: " + wrong + "\"12,3\"");
   for (const std::string& line :
        {std::string(64, 'h') + ",7", std::string(63, '0') + ",7", std::string(64, '0') + ",x", std::string(64, '0') + "77"})
-    refused("pixels,digit\n" + line + "\n", "digits_test.csv:2: " + wrong + "\"" + line + "\"");
-  refused("pixels,digit\n" + good, "digits_test.csv: must have at least 50 images, has 1");
+    refused("pixels,digit\n" + line + "\n", ":2: " + wrong + "\"" + line + "\"");
+  refused("pixels,digit\n" + good, ": must have at least 50 images, has 1");
   CHECK_THROWS_WITH_AS(read_digits("no_such.csv"), doctest::Contains("no_such.csv: cannot be read"), InputError);
 }
