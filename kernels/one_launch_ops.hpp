@@ -18,7 +18,7 @@ namespace weft {
 
 enum class Shots { one, two };
 
-constexpr int most_one_launch_ranks = 16;
+constexpr int max_one_launch_ranks = 16;
 constexpr unsigned one_launch_blocks = 8;  // of each rank: all blocks of all ranks must run at once, also where ranks share a device
 
 // A rank's memory that all others read and write. Flags are counters of barriers, 0 before the first.
@@ -26,12 +26,12 @@ struct OneLaunchPlace {
   std::byte* staging;    // one_launch_staging_bytes() of the largest message
   std::uint32_t* flags;  // of each block, of each rank; behind them the barriers that each block has passed: one_launch_flags
 };
-constexpr std::size_t one_launch_flags = one_launch_blocks * (most_one_launch_ranks + 1);
+constexpr std::size_t one_launch_flags = one_launch_blocks * (max_one_launch_ranks + 1);
 // Two messages and two results.
 constexpr std::size_t one_launch_staging_bytes(std::size_t message_bytes) { return 4 * ((message_bytes + 255) / 256 * 256); }
 
 struct OneLaunchCall {
-  OneLaunchPlace place[most_one_launch_ranks];
+  OneLaunchPlace place[max_one_launch_ranks];
   int rank, ranks;
   void* message;  // of this rank, in place; aligned to 16 bytes
   std::size_t count;
@@ -48,7 +48,7 @@ template <class T, class Block>
 class OneLaunch {
  public:
   WEFT_HOST_DEVICE OneLaunch(Block& block, const OneLaunchCall& call, unsigned number)
-      : block_(block), call_(call), number_(number), passed_(own_flags() + most_one_launch_ranks), barriers_(*passed_) {
+      : block_(block), call_(call), number_(number), passed_(own_flags() + max_one_launch_ranks), barriers_(*passed_) {
     const std::size_t packs = (call.count + width - 1) / width, each = (packs + one_launch_blocks - 1) / one_launch_blocks;
     begin_ = least(each * number, packs);
     end_ = least(begin_ + each, packs);
@@ -83,7 +83,7 @@ class OneLaunch {
   };
 
   WEFT_HOST_DEVICE static std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
-  WEFT_HOST_DEVICE std::uint32_t* flags_at(int rank) const { return call_.place[rank].flags + number_ * (most_one_launch_ranks + 1); }
+  WEFT_HOST_DEVICE std::uint32_t* flags_at(int rank) const { return call_.place[rank].flags + number_ * (max_one_launch_ranks + 1); }
   WEFT_HOST_DEVICE std::uint32_t* own_flags() const { return flags_at(call_.rank); }
   WEFT_HOST_DEVICE Pack* slot(int rank, unsigned which) const {
     return reinterpret_cast<Pack*>(call_.place[rank].staging + which * (one_launch_staging_bytes(call_.capacity_bytes) / 4));

@@ -31,8 +31,8 @@ class Machine {
     streams_[static_cast<std::size_t>(rank)].kernels.push_back(std::move(kernel));
   }
   // Whether all came to their end.
-  bool run(long most_turns = 2'000'000) {
-    for (long turns = 0; turns < most_turns; ++turns) {
+  bool run(long max_turns = 2'000'000) {
+    for (long turns = 0; turns < max_turns; ++turns) {
       for (Stream& s : streams_) s.start();
       std::vector<Stream*> working;
       for (Stream& s : streams_)

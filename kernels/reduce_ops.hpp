@@ -142,11 +142,11 @@ class Average {
 template <class T>
 class ScaledAverage {
   using Product = typename Computed<T>::type;
-  static constexpr int least_inexact = std::same_as<T, bfloat16> ? 1 << 14 : 1;
+  static constexpr int min_inexact = std::same_as<T, bfloat16> ? 1 << 14 : 1;
 
  public:
   explicit constexpr ScaledAverage(int ranks) : by_(Product{1} / static_cast<Product>(ranks)) {}
-  static constexpr bool exact(int ranks) { return ranks < least_inexact || std::has_single_bit(static_cast<unsigned>(ranks)); }
+  static constexpr bool exact(int ranks) { return ranks < min_inexact || std::has_single_bit(static_cast<unsigned>(ranks)); }
 
   [[gnu::always_inline]] WEFT_HOST_DEVICE constexpr T operator()(T sum) const { return narrow<T>(widen(sum) * by_); }
 

@@ -184,8 +184,8 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/unpipelined_rate", profile.unpipelined_rate);
   not_negative("/nccl_channel", profile.nccl_channel);
   not_negative("/process_launch", profile.process_launch);
-  found.require(profile.initial_copies >= 0 && profile.initial_copies <= most_initial_copies, "/initial_copies",
-                "must be between 0 and {}, got {}", most_initial_copies, profile.initial_copies);
+  found.require(profile.initial_copies >= 0 && profile.initial_copies <= max_initial_copies, "/initial_copies",
+                "must be between 0 and {}, got {}", max_initial_copies, profile.initial_copies);
   found.require(profile.sender_share >= 0 && profile.sender_share <= 1, "/sender_share", "must be between 0 and 1, got {}",
                 profile.sender_share);
   const auto factor = [&](const char* where, double value) {

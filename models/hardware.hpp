@@ -23,7 +23,7 @@ namespace weft {
 enum class SendQueue { channel, rank, nic };
 std::string_view name_of(SendQueue);
 
-inline constexpr double most_initial_copies = 4;
+inline constexpr double max_initial_copies = 4;
 
 // Which of NCCL's protocols a call runs in, and along which pattern. `automatic`: none, the profile's plain values.
 struct Regime {

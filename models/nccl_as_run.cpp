@@ -10,7 +10,7 @@ namespace {
 // LL cuts no less from a message for each rank (96 threads of 8 bytes; before 2.20). One such chunk goes round the ring by itself: no rank
 // has another to send, and nobody waits for a launch. 256 B on 4 and 16 servers take what the table has without it, 8 times as much takes
 // 40 to 50 % longer, on trees 10 % (validation/data/pico_mn5_h100_nccl).
-constexpr Bytes least_chunk_of_ll = 768_B;
+constexpr Bytes min_chunk_of_ll = 768_B;
 
 // NVLS moves a chunk of each channel for each GPU of a server at once: into its buffer, through the NVSwitch that adds (up and down the
 // tree of servers, or through the switches that aggregate, in between) and out of the buffer. Threads of their own do each stage, and the
@@ -79,9 +79,9 @@ double handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, cons
   constexpr std::array of_wire = {2.0, 16.0 / 15.0, 1.0};  // LL, LL128, Simple
   constexpr int places = 8;                                // NCCL_STEPS
   constexpr double slice = 32 << 10;                       // bytes: the sixteenth of a place and its neighbour
-  constexpr int most_of_nic = 2;                           // channels, as on all of these; faster NICs than theirs were not measured
+  constexpr int max_of_nic = 2;                            // channels, as on all of these; faster NICs than theirs were not measured
   const bool is_ring = regime.pattern == NcclAlgorithm::ring, is_part = is_ring && !is_chain(q.collective);
-  const int channels = channels_taken(q, regime, size), of_nic = std::min((channels + q.nics - 1) / q.nics, most_of_nic);
+  const int channels = channels_taken(q, regime, size), of_nic = std::min((channels + q.nics - 1) / q.nics, max_of_nic);
   const double part = static_cast<double>(size.count) / (is_part ? q.ranks : 1) / channels;
   if (part * of_wire[index_of(regime.protocol)] < static_cast<double>(profile.rendezvous_threshold.count)) return 0;
   if (!is_part || q.collective == Collective::alltoall) return regime.protocol == NcclProtocol::ll ? of_nic : 1;
@@ -112,7 +112,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   }
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
-    regime.one_chunk = size <= least_chunk_of_ll;
+    regime.one_chunk = size <= min_chunk_of_ll;
   if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);
   if (!nvswitches_add(regime) && !sharp_adds(regime) && q.collective != Collective::alltoall)
     regime.channels = channels_taken(q, regime, size);

@@ -11,7 +11,7 @@ using namespace nccl;
 
 // What a rank of an all-to-all has for each other goes with LL up to so many bytes (NCCL_P2P_LL_THRESHOLD), never with LL128, and between
 // servers always with Simple: LL has no buffers there (NCCL_ALLOC_P2P_NET_LL_BUFFERS). No estimate is asked (addP2pToPlan in enqueue.cc).
-constexpr Bytes most_of_ll_to_peer = 16_KiB;
+constexpr Bytes max_of_ll_to_peer = 16_KiB;
 
 // The table's hops between servers are of InfiniBand, from GPU to GPU some 2 us. Of a longer way Simple waits twice: for the data, and
 // until what was written to the GPU is flushed (latencyInter).
@@ -32,10 +32,10 @@ constexpr std::array<std::array<double, 23>, 3> tree_correction = {
      {1.0, 1.0, 1.0, 1.0, 1.0, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1.0, 1.0},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
-constexpr double least_bias = 1e-3;
+constexpr double min_bias = 1e-3;
 
 NcclProtocol protocol_to_peers(const NcclQuestion& q, Bytes size) {
-  return q.servers == 1 && size <= q.ranks * most_of_ll_to_peer ? NcclProtocol::ll : NcclProtocol::simple;
+  return q.servers == 1 && size <= q.ranks * max_of_ll_to_peer ? NcclProtocol::ll : NcclProtocol::simple;
 }
 
 bool is_possible(const NcclQuestion& q, const Regime& regime, Bytes size) {
@@ -51,9 +51,9 @@ bool is_possible(const NcclQuestion& q, const Regime& regime, Bytes size) {
   if (regime.protocol != NcclProtocol::simple || (sharp_adds(regime) && !q.sharp)) return false;
   if (q.servers == 1 && regime.pattern != NcclAlgorithm::nvls) return false;
   if (q.algorithm == regime.pattern) return true;
-  constexpr int too_few = 2, most_of_collnet = 8;  // GPUs of a server, unless it is told to
+  constexpr int too_few = 2, max_of_collnet = 8;  // GPUs of a server, unless it is told to
   if (nvswitches_add(regime)) return q.switch_adds && regime.gpus > too_few && (q.servers == 1 || q.nics > 1);
-  return regime.gpus <= most_of_collnet && (regime.pattern == NcclAlgorithm::collnet_chain || q.nvlinks_join_all);
+  return regime.gpus <= max_of_collnet && (regime.pattern == NcclAlgorithm::collnet_chain || q.nvlinks_join_all);
 }
 
 double of_rate(NcclAlgorithm pattern, NcclProtocol protocol, Bytes size) {
@@ -64,10 +64,10 @@ double of_rate(NcclAlgorithm pattern, NcclProtocol protocol, Bytes size) {
 
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
   double bias = 1;
-  if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, least_bias);
-  if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, least_bias);
-  if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, least_bias);
-  if (nvswitches_add(regime)) bias *= std::max(profile.nvls_bias, least_bias);
+  if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, min_bias);
+  if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, min_bias);
+  if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, min_bias);
+  if (nvswitches_add(regime)) bias *= std::max(profile.nvls_bias, min_bias);
   return bias;
 }
 

@@ -42,12 +42,12 @@ struct ChainTurns {
 // The threads of a channel halve as long as each would have less than eight bytes for each rank, but stay two warps (getAlgoInfo). All of
 // them together read, and pass on, eight bytes each at a time, with the flags beside them.
 ChainTurns turns_of_ll(const NcclQuestion& q, Bytes size) {
-  const auto& [most_threads, bytes_each] = work_of_channel[index_of(NcclProtocol::ll)];
-  constexpr int least_threads = 64, most_channels = 16;
+  const auto& [max_threads, bytes_each] = work_of_channel[index_of(NcclProtocol::ll)];
+  constexpr int min_threads = 64, max_channels = 16;
   const int wanted = nccl_channels({.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring}, q.ranks, size);
-  const int channels = std::min(most_channels, wanted);
-  std::int64_t threads = most_threads;
-  while (channels == 1 && threads > least_threads && size.count < threads * bytes_each * q.ranks) threads /= 2;
+  const int channels = std::min(max_channels, wanted);
+  std::int64_t threads = max_threads;
+  while (channels == 1 && threads > min_threads && size.count < threads * bytes_each * q.ranks) threads /= 2;
   const auto bytes = static_cast<double>(threads * bytes_each);
   return {.count = static_cast<double>(size.count) / channels / bytes, .bytes = bytes};
 }

@@ -43,7 +43,7 @@ using ByServers = std::array<double, 3>;
 struct MostOfChannel {
   ByServers tree, tree_ll128, ring_ll128, nvls_tree;
 };
-constexpr std::array<MostOfChannel, 4> most_of_channel = {{
+constexpr std::array<MostOfChannel, 4> max_of_channel = {{
     {{26.5, 18.5, 10.0}, {20, 20, 20}, {20, 20, 20}, {}},
     {{24.0, 23.6, 17.8}, {20, 20, 20}, {20, 20, 20}, {}},
     {{38.7, 41.4, 36.0}, {36.7, 36.7, 29.0}, {36.7, 36.7, 36.7}, {0, 57.7, 45.5}},
@@ -51,13 +51,13 @@ constexpr std::array<MostOfChannel, 4> most_of_channel = {{
 }};
 
 // The most of LL: what a server's GPUs pass on by generation, and between servers what their processors do.
-constexpr std::array<double, 4> most_ll_inside = {39, 87.7, 141, 282};
-constexpr ByServers most_ll_of_amd = {0, 22.5, 19.0}, most_ll_of_others = {0, 39, 20.4};
+constexpr std::array<double, 4> max_ll_inside = {39, 87.7, 141, 282};
+constexpr ByServers max_ll_of_amd = {0, 22.5, 19.0}, max_ll_of_others = {0, 39, 20.4};
 
 constexpr double ll128_data = 120.0 / 128, ll128_in_server = 7.0 / 9, ring_ll128 = 0.92, of_tree = 0.92, ll_of_ring = 0.5,
                  ll_of_tree = 1 / 3.8;
 constexpr double slowest_tried = 0.49;  // of the fastest channels that were found
-constexpr int most_found = 32;          // half of MAXCHANNELS
+constexpr int max_found = 32;           // half of MAXCHANNELS
 constexpr double plain_tree = 0.85;     // a chain in each server, not two that share the work of its ends
 constexpr double rate_of_nvls_hopper = 0.85, rate_of_nvls_blackwell = 0.74;
 
@@ -125,7 +125,7 @@ NcclChannels nvls_channels_found(const NcclQuestion& q) {
 
 // GB/s of all channels of a ring or a tree together; `bounded`: no more of each than was measured.
 double bus_rate(const NcclQuestion& q, const Regime& regime, const NcclChannels& channels, bool bounded) {
-  const MostOfChannel& most = most_of_channel[by_generation(q)];
+  const MostOfChannel& most = max_of_channel[by_generation(q)];
   const std::size_t servers = by_servers(q);
   const bool is_tree = regime.pattern == NcclAlgorithm::tree;
   const auto at_most = [&](double rate, double bound) { return bounded ? std::min(rate, bound) : rate; };
@@ -133,8 +133,8 @@ double bus_rate(const NcclQuestion& q, const Regime& regime, const NcclChannels&
   double rate = n * (is_tree && q.servers <= 2 ? channels.inside : channels.outside);
   if (is_tree) rate = at_most(of_tree * rate, n * most.tree[servers]);
   if (regime.protocol == NcclProtocol::ll) {
-    const double most_ll = q.servers == 1 ? most_ll_inside[by_generation(q)] : (q.amd ? most_ll_of_amd : most_ll_of_others)[servers];
-    rate = at_most(rate * (is_tree ? ll_of_tree : ll_of_ring), most_ll);
+    const double max_ll = q.servers == 1 ? max_ll_inside[by_generation(q)] : (q.amd ? max_ll_of_amd : max_ll_of_others)[servers];
+    rate = at_most(rate * (is_tree ? ll_of_tree : ll_of_ring), max_ll);
   }
   if (regime.protocol == NcclProtocol::ll128) {
     const double data = !is_tree ? ring_ll128 : q.servers == 1 ? ll128_in_server : ll128_data;
@@ -151,7 +151,7 @@ double nvls_bus_rate(const NcclQuestion& q, const Regime& regime) {
   const double of_nvls = generation_of(q) == GpuGeneration::blackwell ? rate_of_nvls_blackwell : rate_of_nvls_hopper;
   const double inside = 2 * found.inside * of_nvls * (found.count - 1) / found.count;
   const double outside = found.outside * (is_tree && q.servers == 2 ? 2 : 1);
-  const double most = is_tree ? most_of_channel[by_generation(q)].nvls_tree[by_servers(q)] : outside;
+  const double most = is_tree ? max_of_channel[by_generation(q)].nvls_tree[by_servers(q)] : outside;
   return found.count * std::min({inside, outside, most});
 }
 
@@ -228,7 +228,7 @@ NcclChannels channels_found(const NcclQuestion& q) {
   NcclChannels found;
   for (const double speed : speeds) {
     if (speed <= slowest_tried * found.outside) break;
-    int count = std::min(q.nics * static_cast<int>(nic / speed), most_found);
+    int count = std::min(q.nics * static_cast<int>(nic / speed), max_found);
     while (count > 0 && !fits_inside(q, count, speed)) count -= count > q.nics ? q.nics : 1;  // as many of each NIC, or of some one
     if (count * speed > found.count * found.outside) found = {count, speed, speed};
   }

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_limits = 16;
+constexpr std::size_t max_limits = 16;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ CriticalPath critical_path(const PathParts& parts, std::size_t iterations, std::
   }
   out.bandwidth = mean(bandwidth);
   std::ranges::stable_sort(out.limits, [](const LimitingResource& a, const LimitingResource& b) { return a.time > b.time; });
-  if (out.limits.size() > most_limits) out.limits.resize(most_limits);
+  if (out.limits.size() > max_limits) out.limits.resize(max_limits);
   return out;
 }
 

@@ -230,12 +230,12 @@ std::vector<SpanRecord> spans_of(const Program& program, const std::vector<Opera
 std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const SizedJob> jobs, const SharedSite& site) {
   std::vector<Job> apart;
   for (const SizedJob& job : jobs) job.add_to(site.hardware, {}, true, apart);
-  std::optional<std::uint64_t> most_events;  // where steps would be merged: about as many as that takes
+  std::optional<std::uint64_t> max_events;  // where steps would be merged: about as many as that takes
   for (const SizedJob& job : jobs)
     if (const auto merged = job.job.training->merged_messages())
-      most_events = most_events.value_or(few_events) + 2 * static_cast<std::uint64_t>(*merged);
+      max_events = max_events.value_or(few_events) + 2 * static_cast<std::uint64_t>(*merged);
   try {
-    return run_on(scenario.network, {.jobs = apart, .most_events_apart = most_events.value_or(UINT64_MAX)}, site, Around::nothing);
+    return run_on(scenario.network, {.jobs = apart, .max_events_apart = max_events.value_or(UINT64_MAX)}, site, Around::nothing);
   } catch (const CallsMeet&) {
     return std::nullopt;
   }

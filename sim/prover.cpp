@@ -15,8 +15,8 @@ void Prover::require_correct(const Schedule& schedule, const Request& request) {
     if (unprovable_ == Unprovable::is_refused) throw;
     if (unproved_.find(why.what()) == std::string::npos) unproved_ += (unproved_.empty() ? "" : "; ") + std::string(why.what());
   }
-  const Price counted = traffic(schedule).counted, formula = price(request);
-  const auto text = [](const Price& p) {
+  const Cost counted = traffic(schedule).counted, formula = cost(request);
+  const auto text = [](const Cost& p) {
     return fmt::format("{} steps, {} messages, at most {} of {} chunks sent by a rank", p.steps, p.messages, p.max_chunks_sent, p.chunks);
   };
   if (counted != formula) flaws.push_back(fmt::format("it takes {}; its formula says {}", text(counted), text(formula)));

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.most_sent / static_cast<std::int64_t>(j.own.iterations.size())}; }
+Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.max_sent / static_cast<std::int64_t>(j.own.iterations.size())}; }
 
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 

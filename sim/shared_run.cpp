@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 // Into the fabric, by the NIC that sent most; an endpoint without a server is its own.
-std::int64_t most_sent(const NetworkRun& run, const Fabric& fabric) {
+std::int64_t max_sent(const NetworkRun& run, const Fabric& fabric) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(fabric.devices()));
   for (int e = 0; e < fabric.endpoints(); ++e)
     sent[static_cast<std::size_t>(fabric.port_of(e))] += run.bytes_from[static_cast<std::size_t>(e)];
@@ -49,7 +49,7 @@ class BackgroundTraffic {
       routes.begin_schedule();
       for (const auto& pair : pairs) {
         const RouteId id = routes.of(pair.first, pair.second);
-        flows_.add(routes.hops(id), routes.latency(id), routes.claim(id), entry.size,
+        flows_.add(routes.hops(id), routes.latency(id), routes.terms(id), entry.size,
                    {.start = entry.start, .stop = entry.stop, .period = entry.period, .on = entry.on, .off = entry.off});
         if (site.activity)
           flows_.record(*site.activity, {.by = fmt::format("traffic {}", streams_.size() - 1),
@@ -109,7 +109,7 @@ std::vector<BitsPerSecond> rates_for(std::span<const Job> jobs, const SharedSite
 }
 
 // A lane each, one for the traffic, one for copies and one for failures.
-static_assert(1 + max_jobs + 3 <= Lane<FluidNetwork>::most_lanes);
+static_assert(1 + max_jobs + 3 <= Lane<FluidNetwork>::max_lanes);
 
 std::vector<int> endpoints_of_schedules(std::span<const Job> jobs) {
   std::vector<int> out;
@@ -184,7 +184,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       out.jobs.push_back({.iterations = program->iterations(),
                           .messages = job.messages,
                           .mean_finish = mean_of(job.rank_finish),
-                          .most_sent = most_sent(job, site.routes.fabric()),
+                          .max_sent = max_sent(job, site.routes.fabric()),
                           .critical_path = program->critical_path()});
       ++program;
     } else if (std::holds_alternative<PlacedTraining>(t.placed)) {
@@ -192,7 +192,7 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       carried(job.bytes_on_link);
       out.jobs.push_back({.iterations = training->iterations(),
                           .messages = job.messages,
-                          .most_sent = most_sent(job, site.routes.fabric()),
+                          .max_sent = max_sent(job, site.routes.fabric()),
                           .computed = training->computed(),
                           .compressing = training->compressing(),
                           .waits = training->waits(),
@@ -200,11 +200,11 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       ++training;
       if (is_in_network(t)) {
         out.jobs.back().messages += of_agents->messages;
-        out.jobs.back().most_sent = of_agents->most_sent;
+        out.jobs.back().max_sent = of_agents->max_sent;
         ++of_agents;
       }
     } else {
-      out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .most_sent = of_agents->most_sent});
+      out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .max_sent = of_agents->max_sent});
       ++of_agents;
     }
     out.finish = std::max(out.finish, out.jobs.back().finish());
@@ -228,7 +228,7 @@ SharedRun run_flow(const SharedLoad& load, const SharedSite& site, Around around
   std::optional<LinkFaults> faults;
   if (site.faults.any()) faults.emplace(site.faults, site.routes.fabric(), site.routes.ecmp(), network);
   BackgroundCopies background(load.copies, site.routes.fabric(), network);
-  CallsApart apart(site.routes, rates_for(load.jobs, site), load.most_events_apart);
+  CallsApart apart(site.routes, rates_for(load.jobs, site), load.max_events_apart);
   SharedRun out = run(network, load, site, around, &apart);
   out.copies = background.result();
   out.solves = network.model().solves();
@@ -261,7 +261,7 @@ SharedRun alone(NetworkRun run, const PlacedProgram& program, const Fabric& fabr
   out.jobs.push_back({.iterations = {{begin, run.finish}},
                       .messages = run.messages,
                       .mean_finish = mean_of(run.rank_finish),
-                      .most_sent = most_sent(run, fabric)});
+                      .max_sent = max_sent(run, fabric)});
   out.finish = run.finish;
   out.bytes_on_link = std::move(run.bytes_on_link);
   out.events = run.events;

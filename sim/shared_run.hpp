@@ -41,7 +41,7 @@ struct JobRun {
   std::vector<Iteration> iterations;
   std::int64_t messages = 0;                    // in all iterations
   SimTime mean_finish = {};                     // of a program: when its ranks have ended the last iteration, on average
-  std::int64_t most_sent = 0;                   // bytes by the NIC that sent most, in all iterations; in-network with headers
+  std::int64_t max_sent = 0;                    // bytes by the NIC that sent most, in all iterations; in-network with headers
   SimTime computed = {};                        // training: by a rank in a step, on average
   SimTime compressing = {};                     // training: in kernels of compression, in a step, by the rank with most of it
   Waits waits = {};                             // training: of a rank in a step, on average
@@ -69,7 +69,7 @@ struct SharedLoad {
   std::span<const Job> jobs;
   std::span<const TrafficSpec> traffic = {};
   std::span<const HostCopies> copies = {};
-  std::uint64_t most_events_apart = UINT64_MAX;  // that calls may take which are run apart
+  std::uint64_t max_events_apart = UINT64_MAX;  // that calls may take which are run apart
 };
 
 // On this network, which must be one that can do what is asked (NetworkTraits). Traffic goes on until the last job has finished.

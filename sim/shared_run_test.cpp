@@ -197,7 +197,7 @@ TEST_CASE("shared run: on a SimGrid platform, whose links have no ends, what lef
     <cluster id="c" prefix="n" suffix="" radical="0-15" speed="1Gf" bw="12.5GBps" lat="1us"/></platform>)")};
   std::vector<int> all(16);
   std::iota(all.begin(), all.end(), 0);
-  CHECK(run(On::flow, platform, {{all, 8_MiB}}, {}).jobs[0].most_sent == 15'728'640);
-  const std::string reference = in_child([&] { return std::to_string(run(On::simgrid, platform, {{all, 8_MiB}}, {}).jobs[0].most_sent); });
+  CHECK(run(On::flow, platform, {{all, 8_MiB}}, {}).jobs[0].max_sent == 15'728'640);
+  const std::string reference = in_child([&] { return std::to_string(run(On::simgrid, platform, {{all, 8_MiB}}, {}).jobs[0].max_sent); });
   CHECK(reference == "15728640");
 }

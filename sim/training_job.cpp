@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // Above, steps of all-reduces are merged: about a second on one core.
-constexpr std::int64_t most_messages = 1'000'000;
+constexpr std::int64_t max_messages = 1'000'000;
 constexpr int merged_pieces = 2;
 
 // All-reduces of a step, at most, or nearly so: of Horovod, which reduces in a cycle what has become ready, those of as many cycles as a
@@ -95,7 +95,7 @@ void TrainingJob::merge_if_wanted(const Scenario& scenario, const Schedule& sche
   const TrainingDetail detail = scenario.workload.training.detail;
   if (detail == TrainingDetail::messages || push_pull(0) || schedule.messages() == 0) return;
   const Int128 calls = Int128{orders_of(engine_, step_)} * scenario.workload.iterations * parts();
-  if (detail == TrainingDetail::automatic && schedule.messages() * calls <= most_messages) return;
+  if (detail == TrainingDetail::automatic && schedule.messages() * calls <= max_messages) return;
   auto merged = std::make_shared<MergedSchedule>(merge_steps(schedule, merged_pieces));
   if (merged->schedule.steps() == schedule.steps()) return;
   merged_messages_ = static_cast<std::int64_t>(std::min<Int128>(merged->schedule.messages() * calls, INT64_MAX / 2));

@@ -121,7 +121,7 @@ TEST_CASE("what if: caps that links have are faster with the links") {
   const Row row = row_with_what_if(json);
   const Scenario s = cases_of(json).front().scenario;
   const auto fabric = build(s.fabric.spec, s.server);
-  const BitsPerSecond cap = fabric->claim(2, 10).ceiling;
+  const BitsPerSecond cap = fabric->terms(2, 10).rate_cap;
   REQUIRE(cap.count > 0);
   REQUIRE(cap < 100_Gbps);
   Routes routes(*fabric, {});

@@ -50,8 +50,8 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   write_file(profile, profile_text(open, points, result, {.command = command, .what = reference.about}));
   if (open.has_pointers()) write_scenario(reference, open, result);
   out << fmt::format("# {}: fitted again, spread of {} starts: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %\n",
-                     reference.name, result.spread.starts, 100 * result.spread.least_median, 100 * result.spread.most_median,
-                     100 * result.spread.least_p95, 100 * result.spread.most_p95);
+                     reference.name, result.spread.starts, 100 * result.spread.min_median, 100 * result.spread.max_median,
+                     100 * result.spread.min_p95, 100 * result.spread.max_p95);
 }
 
 }  // namespace weft

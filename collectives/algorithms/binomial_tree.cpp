@@ -96,21 +96,19 @@ Schedule binomial_gather(int n) {
   return s;
 }
 
-Price neighbour_tree_reduce_price(int n) { return binomial_tree_reduce_price(n); }
+Cost neighbour_tree_reduce_cost(int n) { return binomial_tree_reduce_cost(n); }
 
-Price neighbour_tree_broadcast_price(int n) { return binomial_tree_broadcast_price(n); }
+Cost neighbour_tree_broadcast_cost(int n) { return binomial_tree_broadcast_cost(n); }
 
-Price binomial_tree_broadcast_price(int n) {
+Cost binomial_tree_broadcast_cost(int n) {
   const int L = ceil_log2(n);
   return {.steps = L, .messages = n - 1, .max_chunks_sent = L, .chunks = 1};
 }
 
-Price binomial_tree_at_once_broadcast_price(int n) {
+Cost binomial_tree_at_once_broadcast_cost(int n) {
   return {.steps = floor_log2(n), .messages = n - 1, .max_chunks_sent = ceil_log2(n), .chunks = 1};
 }
 
-Price binomial_tree_reduce_price(int n) {
-  return {.steps = ceil_log2(n), .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1};
-}
+Cost binomial_tree_reduce_cost(int n) { return {.steps = ceil_log2(n), .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
 
 }  // namespace weft

@@ -23,7 +23,7 @@ Schedule bruck_allgather(int n) {
   return rotating(s);
 }
 
-Price bruck_allgather_price(int n) {
+Cost bruck_allgather_cost(int n) {
   const int L = ceil_log2(n);
   return {.steps = L, .messages = std::int64_t{n - 1} * (L + 1), .max_chunks_sent = n - 1, .chunks = n};
 }
@@ -99,7 +99,7 @@ Schedule bruck_alltoall(int n) {
   return s;
 }
 
-Price bruck_alltoall_price(int n) {
+Cost bruck_alltoall_cost(int n) {
   const int L = ceil_log2(n);
   std::int64_t moves = 0;
   for (int i = 0; i < n; ++i) moves += std::popcount(static_cast<unsigned>(i));

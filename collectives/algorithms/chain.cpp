@@ -15,8 +15,8 @@ Schedule chain_reduce(const Rooted& at) {
   return rooted_at(s, at.root);
 }
 
-Price chain_broadcast_price(int n) { return {.steps = n - 1, .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
+Cost chain_broadcast_cost(int n) { return {.steps = n - 1, .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
 
-Price chain_reduce_price(int n) { return chain_broadcast_price(n); }
+Cost chain_reduce_cost(int n) { return chain_broadcast_cost(n); }
 
 }  // namespace weft

@@ -58,20 +58,20 @@ Schedule direct_alltoall(int n) {
   return s;
 }
 
-Price direct_reduce_scatter_price(int n) {
+Cost direct_reduce_scatter_cost(int n) {
   return {.steps = n > 1 ? 1 : 0, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
 }
 
-Price direct_allgather_price(int n) { return direct_reduce_scatter_price(n); }
+Cost direct_allgather_cost(int n) { return direct_reduce_scatter_cost(n); }
 
-Price direct_allreduce_price(int n) {
+Cost direct_allreduce_cost(int n) {
   return {.steps = n > 1 ? 2 : 0, .messages = std::int64_t{2} * n * (n - 1), .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
 
-Price direct_reduce_price(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
+Cost direct_reduce_cost(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n > 1 ? 1 : 0, .chunks = 1}; }
 
-Price direct_broadcast_price(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n - 1, .chunks = 1}; }
+Cost direct_broadcast_cost(int n) { return {.steps = n > 1 ? 1 : 0, .messages = n - 1, .max_chunks_sent = n - 1, .chunks = 1}; }
 
-Price direct_alltoall_price(int n) { return {.steps = 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n}; }
+Cost direct_alltoall_cost(int n) { return {.steps = 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n}; }
 
 }  // namespace weft

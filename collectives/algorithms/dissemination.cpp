@@ -12,7 +12,7 @@ Schedule dissemination_barrier(int n) {
   return s;
 }
 
-Price dissemination_barrier_price(int n) {
+Cost dissemination_barrier_cost(int n) {
   const int L = ceil_log2(n);
   return {.steps = L, .messages = std::int64_t{n} * L, .max_chunks_sent = L, .chunks = 1};
 }

@@ -58,7 +58,7 @@ Schedule double_binary_tree_allreduce(int n) {
   return s;
 }
 
-Price double_binary_tree_allreduce_price(int n) {
+Cost double_binary_tree_allreduce_cost(int n) {
   return {.steps = 2 * ceil_log2(n), .messages = std::int64_t{4} * (n - 1), .max_chunks_sent = n > 1 ? std::min(n, 4) : 0, .chunks = 2};
 }
 

@@ -2,7 +2,7 @@
 // of every rank's link are used, in a logarithm of steps.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 #include <vector>
@@ -21,6 +21,6 @@ Schedule tree_allreduce(const std::vector<Rank>& parents);
 // mirror image for even n, the first one moved on by a rank for odd n. Any n >= 1. To be cut into pieces (pipelined).
 // Steps 2 ceil(log2 n); 4(n-1) messages; the busiest rank sends min(n, 4) of 2 chunks (none for n = 1).
 Schedule double_binary_tree_allreduce(int n);
-Price double_binary_tree_allreduce_price(int n);
+Cost double_binary_tree_allreduce_cost(int n);
 
 }  // namespace weft

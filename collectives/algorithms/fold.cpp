@@ -38,7 +38,7 @@ Schedule folded(const Schedule& inner, int n) {
   return then(then(fold, over(inner, takes_part, n)), unfold);
 }
 
-Price folded_price(const Price& inner, int n) {
+Cost folded_cost(const Cost& inner, int n) {
   const int extra = n - (1 << floor_log2(n));
   if (extra == 0) return inner;
   return {.steps = inner.steps + 2,

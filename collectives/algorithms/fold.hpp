@@ -1,7 +1,7 @@
 // Any number of ranks for an all-reduce that wants a power of two.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace weft {
@@ -14,6 +14,6 @@ bool is_power_of_two(int n);
 // a neighbour, which adds its whole message first and hands it the result at the end; the p others run `inner`.
 // If n is not p: 2 steps and 2(n-p) messages more, and the pairs' takers send one message more.
 Schedule folded(const Schedule& inner, int n);
-Price folded_price(const Price& inner, int n);
+Cost folded_cost(const Cost& inner, int n);
 
 }  // namespace weft

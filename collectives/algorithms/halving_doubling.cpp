@@ -54,12 +54,12 @@ Schedule halving_doubling_reduce_scatter(int n) {
   return s;
 }
 
-Price halving_doubling_allreduce_price(int n) {
+Cost halving_doubling_allreduce_cost(int n) {
   const int L = floor_log2(n), p = 1 << L;
-  return folded_price({.steps = 2 * L, .messages = std::int64_t{2} * p * L, .max_chunks_sent = 2 * (p - 1), .chunks = p}, n);
+  return folded_cost({.steps = 2 * L, .messages = std::int64_t{2} * p * L, .max_chunks_sent = 2 * (p - 1), .chunks = p}, n);
 }
 
-Price halving_doubling_reduce_scatter_price(int n) {
+Cost halving_doubling_reduce_scatter_cost(int n) {
   const int L = floor_log2(n), p = 1 << L, extra = n - p;
   return {
       .steps = L + (extra > 0 ? 2 : 0), .messages = std::int64_t{p} * L + 2 * extra, .max_chunks_sent = extra > 0 ? n : n - 1, .chunks = n};

@@ -50,6 +50,6 @@ Schedule hdrm_allreduce(const BiGraphShape& shape) {
   return s;
 }
 
-Price hdrm_allreduce_price(const BiGraphShape& shape) { return halving_doubling_allreduce_price(shape.nodes()); }
+Cost hdrm_allreduce_cost(const BiGraphShape& shape) { return halving_doubling_allreduce_cost(shape.nodes()); }
 
 }  // namespace weft

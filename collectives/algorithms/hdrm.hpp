@@ -3,7 +3,7 @@
 // two flows of a step in one direction.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 #include <vector>
@@ -23,8 +23,8 @@ struct BiGraphShape {
 // nodes_per_switch <= switches / 2.
 std::vector<int> hdrm_placement(const BiGraphShape& shape);
 
-// Ranks of the result are nodes. Price: that of halving_doubling_allreduce.
+// Ranks of the result are nodes. Cost: that of halving_doubling_allreduce.
 Schedule hdrm_allreduce(const BiGraphShape& shape);
-Price hdrm_allreduce_price(const BiGraphShape& shape);
+Cost hdrm_allreduce_cost(const BiGraphShape& shape);
 
 }  // namespace weft

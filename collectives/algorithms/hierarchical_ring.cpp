@@ -49,7 +49,7 @@ Schedule hierarchical_ring_allreduce(const Groups& groups) {
   return s;
 }
 
-Price hierarchical_ring_allreduce_price(const Groups& groups) {
+Cost hierarchical_ring_allreduce_cost(const Groups& groups) {
   const int n = groups.ranks, g = groups.ranks_per_group, G = n / g;
   const int steps = 2 * (g - 1) + 2 * (G - 1);
   return {.steps = steps, .messages = std::int64_t{n} * steps, .max_chunks_sent = std::int64_t{2} * (g - 1) * G + 2 * (G - 1), .chunks = n};

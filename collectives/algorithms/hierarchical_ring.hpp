@@ -2,7 +2,7 @@
 // the slow links between groups carry only 1/group of the message in 1/group of a flat ring's steps.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace weft {
@@ -16,6 +16,6 @@ struct Groups {
 // across them, all-gather inside. With g ranks in each of G groups: steps 2(g-1) + 2(G-1); n messages a step; each rank
 // sends 2(g-1)G + 2(G-1) of n = gG chunks, as few as a flat ring.
 Schedule hierarchical_ring_allreduce(const Groups& groups);
-Price hierarchical_ring_allreduce_price(const Groups& groups);
+Cost hierarchical_ring_allreduce_cost(const Groups& groups);
 
 }  // namespace weft

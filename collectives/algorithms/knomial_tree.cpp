@@ -73,17 +73,17 @@ Schedule binary_tree_reduce(const Rooted& at) {
   return rooted_at(s, at.root);
 }
 
-Price knomial_tree_broadcast_price(int n) {
+Cost knomial_tree_broadcast_cost(int n) {
   std::int64_t sent = 0;  // by the root
   for (std::int64_t apart = 1; apart < n; apart *= radix) sent += std::min<std::int64_t>(radix - 1, (n - 1) / apart);
   return {.steps = depth_of(n), .messages = n - 1, .max_chunks_sent = sent, .chunks = 1};
 }
 
-Price binary_tree_broadcast_price(int n) {
+Cost binary_tree_broadcast_cost(int n) {
   return {.steps = floor_log2(n), .messages = n - 1, .max_chunks_sent = std::min(n - 1, 2), .chunks = 1};
 }
 
-Price binary_tree_reduce_price(int n) {
+Cost binary_tree_reduce_cost(int n) {
   return {.steps = floor_log2(n), .messages = n - 1, .max_chunks_sent = std::min(n - 1, 1), .chunks = 1};
 }
 

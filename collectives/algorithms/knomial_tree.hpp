@@ -9,13 +9,13 @@ namespace weft {
 // Whoever has the message sends it to all of them at the same time, as Open MPI does: at step k those that are k sends away from the root.
 // Any n >= 1. Steps at most L = ceil(log4 n); n-1 messages; the root sends at most 3 L of them.
 Schedule knomial_tree_broadcast(const Rooted& at);
-Price knomial_tree_broadcast_price(int n);
+Cost knomial_tree_broadcast_cost(int n);
 
 // Binary tree: level k are ranks 2^k - 1 and on, and r of them has the children r + 2^k and r + 2^(k+1). Any n >= 1.
 // Steps floor(log2 n); n-1 messages; the root sends the message twice, on the way up each rank but the root once.
 Schedule binary_tree_broadcast(const Rooted& at);
-Price binary_tree_broadcast_price(int n);
+Cost binary_tree_broadcast_cost(int n);
 Schedule binary_tree_reduce(const Rooted& at);
-Price binary_tree_reduce_price(int n);
+Cost binary_tree_reduce_cost(int n);
 
 }  // namespace weft

@@ -25,7 +25,7 @@ Schedule neighbour_exchange_allgather(int n) {
   return s;
 }
 
-Price neighbour_exchange_allgather_price(int n) {
+Cost neighbour_exchange_allgather_cost(int n) {
   return {.steps = n / 2, .messages = std::int64_t{n} * (n / 2), .max_chunks_sent = n - 1, .chunks = n};
 }
 

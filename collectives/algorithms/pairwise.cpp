@@ -15,7 +15,7 @@ Schedule pairwise_alltoall(int n) {
   return s;
 }
 
-Price pairwise_alltoall_price(int n) {
+Cost pairwise_alltoall_cost(int n) {
   return {.steps = std::max(1, n - 1), .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
 }
 
@@ -27,7 +27,7 @@ Schedule pairwise_reduce_scatter(int n) {
   return s;
 }
 
-Price pairwise_reduce_scatter_price(int n) {
+Cost pairwise_reduce_scatter_cost(int n) {
   return {.steps = n - 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
 }
 

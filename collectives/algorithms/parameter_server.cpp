@@ -41,7 +41,7 @@ Schedule parameter_server_allreduce(const Servers& shape) {
   return s;
 }
 
-Price parameter_server_allreduce_price(const Servers& shape) {
+Cost parameter_server_allreduce_cost(const Servers& shape) {
   const int n = shape.workers, k = shape.servers;
   if (beside(shape)) return {.steps = 2, .messages = std::int64_t{2} * k * n, .max_chunks_sent = std::max(k, n), .chunks = k};
   return {.steps = n > 1 ? 2 : 0, .messages = std::int64_t{2} * k * (n - 1), .max_chunks_sent = n > 1 ? k + n - 2 : 0, .chunks = k};

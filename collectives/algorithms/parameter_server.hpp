@@ -1,7 +1,7 @@
 // Parameter servers: workers push gradients to those that keep the parameters, and pull the sum back.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 #include <cstdint>
@@ -31,6 +31,6 @@ Rank server_of(const Servers& shape, int c);
 //   on workers      2k(n-1) messages; each server sends k-1 + n-1 chunks
 //   on extra hosts  2kn messages; a worker sends k chunks, a server n
 Schedule parameter_server_allreduce(const Servers& shape);
-Price parameter_server_allreduce_price(const Servers& shape);
+Cost parameter_server_allreduce_cost(const Servers& shape);
 
 }  // namespace weft

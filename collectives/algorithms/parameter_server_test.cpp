@@ -35,7 +35,7 @@ TEST_CASE("parameter servers are right for any number of workers and servers, an
         CAPTURE(k);
         const Schedule s = parameter_server_allreduce({n, k, hosts});
         for (const std::string& flaw : verify(s)) FAIL_CHECK(flaw);
-        CHECK(traffic(s).counted == parameter_server_allreduce_price({n, k, hosts}));
+        CHECK(traffic(s).counted == parameter_server_allreduce_cost({n, k, hosts}));
         CHECK(s.workers() == n);
       }
 }
@@ -51,7 +51,7 @@ TEST_CASE("servers are different ranks, evenly among all") {
 }
 
 TEST_CASE("a server on every rank costs what direct all-reduce does") {
-  for (int n = 1; n <= 9; ++n) CHECK(parameter_server_allreduce_price({n, n}) == direct_allreduce_price(n));
+  for (int n = 1; n <= 9; ++n) CHECK(parameter_server_allreduce_cost({n, n}) == direct_allreduce_cost(n));
 }
 
 TEST_CASE("one server sends the whole message to everyone else, and a worker sends it once") {

@@ -29,12 +29,12 @@ Schedule recursive_doubling_allgather(int n) {
   return s;
 }
 
-Price recursive_doubling_allreduce_price(int n) {
+Cost recursive_doubling_allreduce_cost(int n) {
   const int L = floor_log2(n), p = 1 << L;
-  return folded_price({.steps = L, .messages = std::int64_t{p} * L, .max_chunks_sent = L, .chunks = 1}, n);
+  return folded_cost({.steps = L, .messages = std::int64_t{p} * L, .max_chunks_sent = L, .chunks = 1}, n);
 }
 
-Price recursive_doubling_allgather_price(int n) {
+Cost recursive_doubling_allgather_cost(int n) {
   const int L = floor_log2(n);
   return {.steps = L, .messages = std::int64_t{n} * L, .max_chunks_sent = n - 1, .chunks = n};
 }

@@ -38,14 +38,14 @@ Schedule ring_allgather(int n) {
   return rotating(s);
 }
 
-Price ring_allreduce_price(int n) {
+Cost ring_allreduce_cost(int n) {
   return {.steps = 2 * (n - 1), .messages = std::int64_t{2} * n * (n - 1), .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
 
-Price ring_reduce_scatter_price(int n) {
+Cost ring_reduce_scatter_cost(int n) {
   return {.steps = n - 1, .messages = std::int64_t{n} * (n - 1), .max_chunks_sent = n - 1, .chunks = n};
 }
 
-Price ring_allgather_price(int n) { return ring_reduce_scatter_price(n); }
+Cost ring_allgather_cost(int n) { return ring_reduce_scatter_cost(n); }
 
 }  // namespace weft

@@ -38,16 +38,16 @@ Schedule halving_gather_reduce(const Rooted& at) {
   return rooted_at(s, at.root);
 }
 
-Price scatter_allgather_broadcast_price(int n) {
+Cost scatter_allgather_broadcast_cost(int n) {
   return {.steps = ceil_log2(n) + n - 1, .messages = std::int64_t{n - 1} * (n + 1), .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
 
-Price scatter_doubling_broadcast_price(int n) {
-  const Price gather = is_power_of_two(n) ? recursive_doubling_allgather_price(n) : bruck_allgather_price(n);
+Cost scatter_doubling_broadcast_cost(int n) {
+  const Cost gather = is_power_of_two(n) ? recursive_doubling_allgather_cost(n) : bruck_allgather_cost(n);
   return {.steps = ceil_log2(n) + gather.steps, .messages = n - 1 + gather.messages, .max_chunks_sent = 2 * (n - 1), .chunks = n};
 }
 
-Price reduce_scatter_gather_reduce_price(int n) {
+Cost reduce_scatter_gather_reduce_cost(int n) {
   // The largest subtree below the root is the last one, of n - 2^(L-1) ranks, or the full one before it, of 2^(L-2).
   const int L = ceil_log2(n);
   const int largest = L == 0 ? 0 : std::max(n - (1 << (L - 1)), L == 1 ? 1 : 1 << (L - 2));

@@ -55,14 +55,14 @@ TEST_CASE("any reduce takes a group to its leader, and any broadcast brings it b
 }
 
 TEST_CASE("on the way up the halves of a long message are added side by side") {
-  const auto most_sent = [](const char* up, const char* down) {
-    const Price p =
-        price({.algorithm = "two_level", .ranks = 64, .settings = {.group = 32, .inner = "recursive_doubling", .up = up, .down = down}});
+  const auto max_sent = [](const char* up, const char* down) {
+    const Cost p =
+        cost({.algorithm = "two_level", .ranks = 64, .settings = {.group = 32, .inner = "recursive_doubling", .up = up, .down = down}});
     return static_cast<double>(p.max_chunks_sent) / p.chunks;
   };
   // A leader of 32 sends the message to five others, and another once to the other leader; by a scatter and an all-gather twice.
-  CHECK(most_sent("", "") == 5 + 1);
-  CHECK(most_sent("halving_gather", "scatter_doubling") == doctest::Approx(31 / 32.0 + 1 + 2 * 31 / 32.0));
+  CHECK(max_sent("", "") == 5 + 1);
+  CHECK(max_sent("halving_gather", "scatter_doubling") == doctest::Approx(31 / 32.0 + 1 + 2 * 31 / 32.0));
 }
 
 }  // namespace weft

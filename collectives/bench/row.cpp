@@ -36,7 +36,7 @@ double bus_factor(Collective collective, int ranks) {
   }
 }
 
-TestData test_data(const Settings& s) { return {.values = s.ranks <= most_ranks_summed_exactly(s.dtype) ? Values::whole : Values::real}; }
+TestData test_data(const Settings& s) { return {.values = s.ranks <= max_ranks_summed_exactly(s.dtype) ? Values::whole : Values::real}; }
 
 Row row_of(const Settings& s, const std::string& algorithm, std::int64_t elements) {
   Row row{.algorithm = algorithm, .size_bytes = elements * static_cast<std::int64_t>(size_of(s.dtype)), .count = elements};

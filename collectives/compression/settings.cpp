@@ -80,12 +80,12 @@ std::string label(const CompressionSettings& s) {
 }
 
 std::vector<Problem> problems(const CompressionSettings& s, std::int64_t elements) {
-  constexpr std::int64_t most_elements = std::int64_t{1} << 32;  // indices are of 32 bits
+  constexpr std::int64_t max_elements = std::int64_t{1} << 32;  // indices are of 32 bits
   std::vector<Problem> problems;
   if (std::find(compressions.begin(), compressions.end(), s.name) == compressions.end()) problems.push_back(unknown_name(s.name));
-  if (elements < 1 || elements > most_elements) {
-    problems.push_back({"/elements", fmt::format("must be 1 to {}, got {}", most_elements, elements)});
-    elements = std::clamp<std::int64_t>(elements, 1, most_elements);
+  if (elements < 1 || elements > max_elements) {
+    problems.push_back({"/elements", fmt::format("must be 1 to {}, got {}", max_elements, elements)});
+    elements = std::clamp<std::int64_t>(elements, 1, max_elements);
   }
   if (is_sparse(s.name)) check_amount("/k", s.k, elements, INT64_MAX, problems);
   if (sends_sketches(s.name)) {

@@ -9,8 +9,8 @@ std::vector<Problem> problems(const BytepsSettings& settings) {
   if (settings.partition.count < 1)
     found.push_back({"/partition", fmt::format("must be at least 1B, got {}", to_string(settings.partition))});
   if (settings.credit < 1) found.push_back({"/credit", fmt::format("must be at least 1, got {}", settings.credit)});
-  if (settings.servers < 0 || settings.servers > most_byteps_servers)
-    found.push_back({"/servers", fmt::format("must be between 0 and {}, got {}", most_byteps_servers, settings.servers)});
+  if (settings.servers < 0 || settings.servers > max_byteps_servers)
+    found.push_back({"/servers", fmt::format("must be between 0 and {}, got {}", max_byteps_servers, settings.servers)});
   return found;
 }
 

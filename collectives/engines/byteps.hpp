@@ -15,7 +15,7 @@ struct BytepsSettings {
   ServerHosts server_hosts = ServerHosts::workers;  // extra: hosts of their own, which is what BytePS is made for
   friend bool operator==(const BytepsSettings&, const BytepsSettings&) = default;
 };
-constexpr int most_byteps_servers = 65'536;
+constexpr int max_byteps_servers = 65'536;
 std::vector<Problem> problems(const BytepsSettings&);
 int byteps_servers(const BytepsSettings& settings, const EngineSetup& setup);
 

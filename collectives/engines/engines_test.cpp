@@ -164,7 +164,7 @@ TEST_CASE("engines: a rank that is slow does not hold up what others agree on wi
   // Backward of one rank is late: AIACC's rounds go on with what it has, and everything still ends.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     EngineWorld world(AiaccSettings{.granularity = 10_KB, .streams = 2},
-                      {.ranks = 6, .gradients = some_gradients(seed, 40), .most_delay = 5_ms, .shuffled = true}, seed);
+                      {.ranks = 6, .gradients = some_gradients(seed, 40), .max_delay = 5_ms, .shuffled = true}, seed);
     world.same_cuts = false;
     world.run();
     REQUIRE(world.finished());

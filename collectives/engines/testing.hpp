@@ -20,9 +20,9 @@ class EngineWorld {
   struct Shape {
     int ranks = 4, steps = 3;
     std::vector<Bytes> gradients = {};
-    SimTime most_delay = 200_us;  // of a message, a gradient, a collective
-    bool shuffled = false;        // backward brings gradients in another order on each rank
-    Rank lost = -1;               // does nothing from its second step on
+    SimTime max_delay = 200_us;  // of a message, a gradient, a collective
+    bool shuffled = false;       // backward brings gradients in another order on each rank
+    Rank lost = -1;              // does nothing from its second step on
   };
 
   EngineWorld(const EngineSettings& settings, const Shape& shape, std::uint64_t seed) : shape_(shape), random_(seed) {
@@ -120,7 +120,7 @@ class EngineWorld {
 
   bool lost(const RankWorld& r) const { return r.rank == shape_.lost && r.steps_done >= 1; }
   void at(SimTime when, std::function<void()> action) { events_.push({when, ++order_, std::move(action)}); }
-  SimTime delay() { return {1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(shape_.most_delay.ps))}; }
+  SimTime delay() { return {1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(shape_.max_delay.ps))}; }
 
   void begin(RankWorld& r) {
     if (lost(r)) return;

@@ -249,7 +249,7 @@ Range held_before(const Schedule& s, const ChunkLayout& layout, Rank r) {
 
 }  // namespace
 
-int most_ranks_summed_exactly(DType dtype) {
+int max_ranks_summed_exactly(DType dtype) {
   double most = std::numeric_limits<int>::max();
   with_value_of(dtype, [&](auto type) {
     using T = decltype(type);

@@ -23,7 +23,7 @@ enum class Values {
 };
 
 // The most ranks whose sum of `whole` values is exact in this type.
-int most_ranks_summed_exactly(DType);
+int max_ranks_summed_exactly(DType);
 
 struct TestData {
   Values values = Values::whole;

@@ -50,8 +50,8 @@ TEST_CASE("reference: the verdict counts wrong elements and names the first") {
 }
 
 TEST_CASE("reference: whole values of 16-bit floats are exact up to a stated number of ranks") {
-  CHECK(most_ranks_summed_exactly(DType::bfloat16) == 64);
-  CHECK(most_ranks_summed_exactly(DType::float16) == 512);
+  CHECK(max_ranks_summed_exactly(DType::bfloat16) == 64);
+  CHECK(max_ranks_summed_exactly(DType::float16) == 512);
   CHECK(fault_on_threads(star_allreduce(33), ReduceOp::sum, DType::bfloat16, 100) == "");
 }
 

@@ -24,8 +24,8 @@ std::vector<Problem> problems(const AtpSettings& s) {
   at_least("/initial_window", s.initial_window, 1);
   at_least("/largest_window", s.window_limit(), s.initial_window);
   at_least("/mtu", s.mtu.count, 1);
-  if (s.aggregators > most_aggregators)
-    out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", most_aggregators, s.aggregators)});
+  if (s.aggregators > max_aggregators)
+    out.push_back({"/aggregators", fmt::format("must be at most {}, got {}", max_aggregators, s.aggregators)});
   if (s.largest_window > 1 << 20) out.push_back({"/largest_window", fmt::format("must be at most {}, got {}", 1 << 20, s.largest_window)});
   return out;
 }

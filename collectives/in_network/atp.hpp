@@ -42,9 +42,9 @@ struct AtpSettings {
 };
 
 // Of a switch; 40 MiB of the simulating machine's memory.
-inline constexpr int most_aggregators = 1 << 20;
+inline constexpr int max_aggregators = 1 << 20;
 
-constexpr int most_default_servers = 8;
+constexpr int max_default_servers = 8;
 
 // Every value that cannot be, with its place below the algorithm.
 std::vector<Problem> problems(const AtpSettings&);

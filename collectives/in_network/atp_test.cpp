@@ -155,7 +155,7 @@ JobShape any_job(std::mt19937_64& random) {
 TEST_CASE("atp: without trouble every packet is one sum of all workers, and a switch sends a single copy up") {
   AtpSettings roomy = small;
   roomy.aggregators = 1 << 20;  // no two packets in one
-  World world(roomy, {{{0, 0, 0, 0}, 0, 100}}, {0}, {.most_delay_ps = 1}, 1);
+  World world(roomy, {{{0, 0, 0, 0}, 0, 100}}, {0}, {.max_delay_ps = 1}, 1);
   world.network().run();
   world.check_sums();
   CHECK(world.servers()[0].statistics().received == 100);
@@ -168,7 +168,7 @@ TEST_CASE("atp: without trouble every packet is one sum of all workers, and a sw
 TEST_CASE("atp: two levels add up racks of different sizes, the server's own among them") {
   for (const int server : {0, 1, 2, 3}) {
     CAPTURE(server);
-    World world(small, {{{0, 0, 0, 1, 2, 2}, server, 50}}, {0, 1, 2, 3}, {.most_delay_ps = 1}, 2);
+    World world(small, {{{0, 0, 0, 1, 2, 2}, server, 50}}, {0, 1, 2, 3}, {.max_delay_ps = 1}, 2);
     world.network().run();
     world.check_sums();
     CHECK(world.servers()[0].statistics().whole + world.switches()[0].statistics().collisions > 0);
@@ -189,7 +189,7 @@ TEST_CASE("atp: whatever is lost, doubled, reordered, marked or collides, every 
       if (random() % 4) programmable.push_back(at);
     const auto p = [&](double most) { return random() % 2 ? most * static_cast<double>(random() % 1000) / 1000 : 0; };
     const InjectedFaults faults{
-        .loss = p(0.1), .doubling = p(0.1), .marking = p(0.2), .most_delay_ps = random() % 2 ? 1'000'000 : 40'000'000};
+        .loss = p(0.1), .doubling = p(0.1), .marking = p(0.2), .max_delay_ps = random() % 2 ? 1'000'000 : 40'000'000};
     CAPTURE(seed);
     World world(settings, jobs, programmable, faults, seed);
     world.network().run(5'000'000);
@@ -218,7 +218,7 @@ TEST_CASE("atp: windows far smaller than the message and copies that arrive long
     for (JobShape& job : jobs) job = any_job(random), job.packets = 1 + static_cast<std::uint32_t>(random() % 300);
     CAPTURE(seed);
     World world(settings, jobs, {0, 1, 3},
-                {.loss = 0.02, .doubling = 0.1, .late = 0.02, .most_delay_ps = 1'000'000, .lateness_ps = 300'000'000}, seed);
+                {.loss = 0.02, .doubling = 0.1, .late = 0.02, .max_delay_ps = 1'000'000, .lateness_ps = 300'000'000}, seed);
     world.network().run(5'000'000);
     REQUIRE_FALSE(world.network().pending());
     world.check_sums();
@@ -254,7 +254,7 @@ TEST_CASE("atp: workers that die, start late, and switches that forget: the othe
     settings.aggregator_timeout = 200_us;
     std::vector<JobShape> jobs(1 + random() % 3);
     for (JobShape& job : jobs) job = any_job(random), job.packets = 1 + static_cast<std::uint32_t>(random() % 30);
-    const InjectedFaults faults{.loss = random() % 2 ? 0.03 : 0, .doubling = random() % 2 ? 0.03 : 0, .most_delay_ps = 1'000'000};
+    const InjectedFaults faults{.loss = random() % 2 ? 0.03 : 0, .doubling = random() % 2 ? 0.03 : 0, .max_delay_ps = 1'000'000};
     CAPTURE(seed);
     World world(settings, jobs, {0, 1, 2}, faults, seed);
     if (random() % 2) {
@@ -286,7 +286,7 @@ TEST_CASE("atp: workers that die, start late, and switches that forget: the othe
 }
 
 TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server says for whom") {
-  World world(small, {{{0, 0, 0}, 0, 10}}, {0}, {.most_delay_ps = 1}, 3);
+  World world(small, {{{0, 0, 0}, 0, 10}}, {0}, {.max_delay_ps = 1}, 3);
   world.network().crash(1);
   world.network().run(10'000);
   CHECK_FALSE(world.workers()[0].finished());
@@ -297,14 +297,14 @@ TEST_CASE("atp: a worker that is gone leaves the others waiting, and the server 
 TEST_CASE("atp: one aggregator for everything still gives the right sums, by the server") {
   AtpSettings one = small;
   one.aggregators = 1;
-  World world(one, {{{0, 0, 0, 0}, 0, 40}, {{0, 0}, 0, 40}}, {0}, {.most_delay_ps = 1000}, 4);
+  World world(one, {{{0, 0, 0, 0}, 0, 40}, {{0, 0}, 0, 40}}, {0}, {.max_delay_ps = 1000}, 4);
   world.network().run();
   world.check_sums();
   CHECK(world.switches()[0].statistics().collisions > 100);
 }
 
 TEST_CASE("atp: marks halve the window, once for what was on its way, and grow it by one each window") {
-  World world(small, {{{0}, 1, 400}}, {0, 1}, {.marking = 0.05, .most_delay_ps = 1}, 5);
+  World world(small, {{{0}, 1, 400}}, {0, 1}, {.marking = 0.05, .max_delay_ps = 1}, 5);
   world.network().run();
   world.check_sums();
   const auto& s = world.workers()[0].statistics();
@@ -447,7 +447,7 @@ TEST_CASE("atp: forwarded packets pass all switches, an even share of them and t
   AtpSettings settings = small;
   settings.aggregators = 1 << 20;
   settings.forwarded = 0.25;
-  World world(settings, {{{0, 0, 1, 1}, 1, 400}}, {0, 1}, {.most_delay_ps = 1}, 8);
+  World world(settings, {{{0, 0, 1, 1}, 1, 400}}, {0, 1}, {.max_delay_ps = 1}, 8);
   world.network().run();
   world.check_sums();
   CHECK(world.servers()[0].statistics().whole == 300);
@@ -469,13 +469,13 @@ TEST_CASE("atp: without congestion control the window is the largest from the be
 }
 
 TEST_CASE("atp: more workers and racks than a packet has bits for add up at the server, where its switch does not aggregate") {
-  World alone(small, {{std::vector<int>(140, 0), 0, 3}}, {}, {.most_delay_ps = 1}, 6);
+  World alone(small, {{std::vector<int>(140, 0), 0, 3}}, {}, {.max_delay_ps = 1}, 6);
   alone.network().run();
   alone.check_sums();
   std::vector<int> pairs;
   std::vector<int> racks;
   for (int rack = 0; rack < 140; ++rack) pairs.insert(pairs.end(), {rack, rack}), racks.push_back(rack);
-  World many(small, {{pairs, 200, 3}}, racks, {.most_delay_ps = 1}, 7);
+  World many(small, {{pairs, 200, 3}}, racks, {.max_delay_ps = 1}, 7);
   many.network().run();
   many.check_sums();
   CHECK(many.servers()[0].statistics().received == 3 * 140);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t out_of_order_for_loss = 3;
 constexpr int smallest_window = 4;  // packets, so that a loss is seen without a timeout
-constexpr int most_backoff = 6;
+constexpr int max_backoff = 6;
 
 }  // namespace
 
@@ -222,7 +222,7 @@ void AtpWorker::on_timer(Wire& wire, std::uint64_t name) {
     const std::uint64_t lost = flight(una_).again ? 0 : suspect_;
     suspect_ = transmissions_;
     progress_ps_ = wire.now_ps();
-    backoff_ = std::min(backoff_ + 1, most_backoff);
+    backoff_ = std::min(backoff_ + 1, max_backoff);
     for (std::uint32_t s = una_; s < next_; ++s)
       if (const Flight& f = flight(s); !f.arrived && (s == una_ || f.number <= lost || (f.again && f.sent_ps <= before)))
         send_again(wire, s);

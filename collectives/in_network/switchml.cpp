@@ -99,8 +99,8 @@ void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
 // A packet that is lost now and then is retransmitted at the paper's pace. One that times out again and again waits in some queue, or
 // for a worker that has not begun: at that pace its copies would fill the queue faster than it drains.
 std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
-  constexpr int at_the_same_pace = 3, most_backoff = 16;
-  const int backoff = std::clamp(slot.timeouts - at_the_same_pace, 0, most_backoff);
+  constexpr int at_the_same_pace = 3, max_backoff = 16;
+  const int backoff = std::clamp(slot.timeouts - at_the_same_pace, 0, max_backoff);
   return settings_.resend_after().ps > (INT64_MAX >> backoff) ? INT64_MAX : settings_.resend_after().ps << backoff;
 }
 

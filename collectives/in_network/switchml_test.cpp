@@ -73,7 +73,7 @@ TEST_CASE("switchml: whatever is lost, doubled, reordered or rounds late, every 
     const InjectedFaults faults{.loss = p(0.1),
                                 .doubling = p(0.1),
                                 .late = p(0.02),
-                                .most_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
+                                .max_delay_ps = random() % 2 ? 1'000'000 : 90'000'000,
                                 .lateness_ps = 500'000'000};
     SwitchmlWorld world({below(5), below(5)}, {below(8), below(8)}, static_cast<std::uint32_t>(below(50)), faults, seed);
     world.network().run(5'000'000);
@@ -110,7 +110,7 @@ TEST_CASE("switchml: a packet that times out again and again is retransmitted ev
 }
 
 TEST_CASE("switchml: a job without a share of the pool waits") {
-  SwitchmlWorld world({2, 2}, {4, 0}, 10, {.most_delay_ps = 1}, 1);
+  SwitchmlWorld world({2, 2}, {4, 0}, 10, {.max_delay_ps = 1}, 1);
   world.network().run();
   CHECK(world.workers()[0].finished());
   CHECK_FALSE(world.workers()[2].finished());

@@ -14,7 +14,7 @@ namespace weft {
 
 struct InjectedFaults {
   double loss = 0, doubling = 0, marking = 0, late = 0;  // of each datagram on each hop
-  std::int64_t most_delay_ps = 1'000'000;                // of a hop, uniform from 1: so datagrams overtake each other
+  std::int64_t max_delay_ps = 1'000'000;                 // of a hop, uniform from 1: so datagrams overtake each other
   std::int64_t lateness_ps = 0;                          // what a late one takes on top
 };
 
@@ -43,16 +43,16 @@ class TestNetwork final : private Wire {
 
   // Until nothing is pending, it is done or, if a limit is given, as many events have happened.
   template <class Done>
-  void run_until(Done done, std::int64_t most_events = INT64_MAX) {
-    while (!events_.empty() && most_events-- > 0 && !done()) {
+  void run_until(Done done, std::int64_t max_events = INT64_MAX) {
+    while (!events_.empty() && max_events-- > 0 && !done()) {
       Event e = events_.top();
       events_.pop();
       now_ = e.at;
       handle(e);
     }
   }
-  void run(std::int64_t most_events = INT64_MAX) {
-    run_until([] { return false; }, most_events);
+  void run(std::int64_t max_events = INT64_MAX) {
+    run_until([] { return false; }, max_events);
   }
   bool pending() const { return !events_.empty(); }
 
@@ -89,7 +89,7 @@ class TestNetwork final : private Wire {
     const int copies = chance(faults_.doubling) ? 2 : 1;
     for (int i = 0; i < copies; ++i)
       if (!chance(faults_.loss))
-        after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(faults_.most_delay_ps)) +
+        after(1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(faults_.max_delay_ps)) +
                   (chance(faults_.late) ? faults_.lateness_ps : 0),
               e);
   }

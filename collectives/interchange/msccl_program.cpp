@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_msccl_gpus = 1 << 14, most_msccl_chunks = 1 << 24, most_channels = 1 << 10, most_blocks = 1 << 20;
+constexpr int max_msccl_gpus = 1 << 14, max_msccl_chunks = 1 << 24, max_channels = 1 << 10, max_blocks = 1 << 20;
 
 constexpr std::array<std::pair<std::string_view, MscclStep>, 9> types = {{
     {"nop", {}},
@@ -46,13 +46,13 @@ class MscclParser {
     XmlReader in(algo, problems_);
     const std::string* name = algo.attribute("name");
     p_.name = name == nullptr || name->empty() ? "msccl" : *name;
-    p_.map.ranks = static_cast<int>(in.number("ngpus", 1, most_msccl_gpus));
+    p_.map.ranks = static_cast<int>(in.number("ngpus", 1, max_msccl_gpus));
     p_.gpus.resize(static_cast<std::size_t>(p_.map.ranks));
     p_.root = static_cast<Rank>(in.number_or("root", 0, 0, p_.map.ranks - 1));
-    p_.channels = static_cast<int>(in.number_or("nchannels", 1, 0, most_channels));
+    p_.channels = static_cast<int>(in.number_or("nchannels", 1, 0, max_channels));
     const bool only_out_of_place = in.number_or("outofplace", 0, 0, 1) == 1;
     p_.map.in_place = in.number_or("inplace", only_out_of_place ? 0 : 1, 0, 1) == 1;
-    nchunksperloop_ = static_cast<int>(in.number_or("nchunksperloop", 0, 0, most_msccl_chunks));
+    nchunksperloop_ = static_cast<int>(in.number_or("nchunksperloop", 0, 0, max_msccl_chunks));
     const std::string coll = in.text("coll");
     if (coll.empty()) return;
     if (const auto found = collective_written(coll))
@@ -68,9 +68,9 @@ class MscclParser {
     MscclGpu& gpu = p_.gpus[static_cast<std::size_t>(id)];
     if (gpu.line != 0) return problems_.add(element.line, "gpu {} stands in line {} already", id, gpu.line);
     gpu.line = element.line;
-    i_chunks_ = std::max(i_chunks_, static_cast<int>(in.number_or("i_chunks", 0, 0, most_msccl_chunks)));
-    o_chunks_ = std::max(o_chunks_, static_cast<int>(in.number_or("o_chunks", 0, 0, most_msccl_chunks)));
-    p_.map.scratch = std::max(p_.map.scratch, static_cast<int>(in.number_or("s_chunks", 0, 0, most_msccl_chunks)));
+    i_chunks_ = std::max(i_chunks_, static_cast<int>(in.number_or("i_chunks", 0, 0, max_msccl_chunks)));
+    o_chunks_ = std::max(o_chunks_, static_cast<int>(in.number_or("o_chunks", 0, 0, max_msccl_chunks)));
+    p_.map.scratch = std::max(p_.map.scratch, static_cast<int>(in.number_or("s_chunks", 0, 0, max_msccl_chunks)));
     for (const XmlElement& child : element.children)
       if (child.name == "tb") gpu.blocks.push_back(read_block(child, static_cast<Rank>(id)));
   }
@@ -78,10 +78,10 @@ class MscclParser {
   MscclBlock read_block(const XmlElement& element, Rank rank) {
     XmlReader in(element, problems_);
     MscclBlock block{.line = element.line};
-    block.id = static_cast<int>(in.number("id", 0, most_blocks));
+    block.id = static_cast<int>(in.number("id", 0, max_blocks));
     block.send = static_cast<int>(in.number_or("send", -1, -1, p_.map.ranks - 1));
     block.receive = static_cast<int>(in.number_or("recv", -1, -1, p_.map.ranks - 1));
-    block.channel = static_cast<int>(in.number_or("chan", 0, -1, most_channels - 1));
+    block.channel = static_cast<int>(in.number_or("chan", 0, -1, max_channels - 1));
     if (block.channel < 0 && (block.send >= 0 || block.receive >= 0)) problems_.add(element.line, "chan must be a channel, got -1");
     block.channel = std::max(block.channel, 0);
     p_.channels = std::max(p_.channels, block.channel + 1);
@@ -103,10 +103,10 @@ class MscclParser {
     }
     MscclStep step = known.value_or(MscclStep{});
     step.line = element.line;
-    step.number = static_cast<int>(in.number(element.attribute("s") != nullptr ? "s" : "step", 0, most_blocks));
-    step.count = static_cast<int>(in.number_or("cnt", 1, step.is_nop() ? 0 : 1, most_msccl_chunks));
-    step.wait_block = static_cast<int>(in.number_or("depid", -1, -1, most_blocks));
-    step.wait_step = static_cast<int>(in.number_or("deps", -1, -1, most_blocks));
+    step.number = static_cast<int>(in.number(element.attribute("s") != nullptr ? "s" : "step", 0, max_blocks));
+    step.count = static_cast<int>(in.number_or("cnt", 1, step.is_nop() ? 0 : 1, max_msccl_chunks));
+    step.wait_block = static_cast<int>(in.number_or("depid", -1, -1, max_blocks));
+    step.wait_step = static_cast<int>(in.number_or("deps", -1, -1, max_blocks));
     if (step.is_nop()) return step;
     const bool old_dialect = element.attribute("srcbuf") != nullptr || element.attribute("dstbuf") != nullptr;
     if (!old_dialect && step.local) problems_.add(element.line, "{} must say srcbuf and dstbuf", type);
@@ -129,7 +129,7 @@ class MscclParser {
       place.buffer = static_cast<BufferKind>(name.front());
     else if (!name.empty())
       problems_.add(element.line, "{} must be i, o or s, got {}", buffer, shown_value(name));
-    place.offset = static_cast<int>(in.number(offset, 0, most_msccl_chunks));
+    place.offset = static_cast<int>(in.number(offset, 0, max_msccl_chunks));
     return place;
   }
 
@@ -159,8 +159,8 @@ class MscclParser {
     chunks_ = nchunksperloop_;
     whole("i_chunks", i_chunks_, map.collective == Collective::allgather);
     whole("o_chunks", o_chunks_, map.collective == Collective::reduce_scatter);
-    if (chunks_ < 1 || chunks_ > most_msccl_chunks)
-      return problems_.add(algo.line, "a message must have 1 to {} chunks (nchunksperloop, i_chunks, o_chunks), got {}", most_msccl_chunks,
+    if (chunks_ < 1 || chunks_ > max_msccl_chunks)
+      return problems_.add(algo.line, "a message must have 1 to {} chunks (nchunksperloop, i_chunks, o_chunks), got {}", max_msccl_chunks,
                            chunks_);
     map.chunks = static_cast<int>(chunks_);
     const bool blocks =

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_channels_of_an_operation = 8;  // of MSCCL++
+constexpr std::size_t max_channels_of_an_operation = 8;  // of MSCCL++
 
 // What a thread block does, and what it uses of its GPU, in the order of first use.
 struct WrittenBlock {
@@ -186,7 +186,7 @@ class Writer {
     for (const Rank peer : peers) ids.push_back(WrittenBlock::index_in(own.channels, gpu(rank).channels.at({c, peer})));
     own.add(R"("name":"nop")");
     for (std::span rest(ids); !rest.empty();) {
-      const auto some = rest.first(std::min(rest.size(), most_channels_of_an_operation));
+      const auto some = rest.first(std::min(rest.size(), max_channels_of_an_operation));
       own.add(fmt::format(R"("name":"{}","channel_ids":[{}],"channel_type":"memory")", name, fmt::join(some, ",")));
       rest = rest.subspan(some.size());
     }

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-constexpr int most_mscclpp_gpus = 1 << 10, most_mscclpp_chunks = 1 << 22, most_parts = 1 << 10, most_said = 1 << 20;
-constexpr std::int64_t most_touched = std::int64_t{1} << 26;  // chunks of all operations together
+constexpr int max_mscclpp_gpus = 1 << 10, max_mscclpp_chunks = 1 << 22, max_parts = 1 << 10, max_said = 1 << 20;
+constexpr std::int64_t max_touched = std::int64_t{1} << 26;  // chunks of all operations together
 
 class MscclppParser {
  public:
@@ -43,14 +43,14 @@ class MscclppParser {
                     "must be one of allreduce, allgather, reducescatter, alltoall, got {}: nothing says what another should do",
                     shown_value(collective));
     const auto gpus = plan["gpus"].elements();
-    if (gpus.empty() || gpus.size() > most_mscclpp_gpus)
-      problems_.add("/gpus", "must be 1 to {} GPUs, got {}", most_mscclpp_gpus, gpus.size());
+    if (gpus.empty() || gpus.size() > max_mscclpp_gpus)
+      problems_.add("/gpus", "must be 1 to {} GPUs, got {}", max_mscclpp_gpus, gpus.size());
     p_.map.ranks = static_cast<int>(gpus.size());
     p_.root = static_cast<Rank>(plan["root"].number_or(0, 0, std::max(0, p_.map.ranks - 1)));
-    for (std::size_t r = 0; r < gpus.size() && r < most_mscclpp_gpus; ++r) {
+    for (std::size_t r = 0; r < gpus.size() && r < max_mscclpp_gpus; ++r) {
       if (gpus[r].has("inputChunks") || gpus[r].has("channels") == false)
         problems_.add(gpus[r].where(), "has no \"channels\": plans are read as MSCCL++ writes them since its version 0.7");
-      if (gpus[r]["id"].number(0, most_mscclpp_gpus) != static_cast<std::int64_t>(r))
+      if (gpus[r]["id"].number(0, max_mscclpp_gpus) != static_cast<std::int64_t>(r))
         problems_.add(gpus[r]["id"].where(), "must be {}, its place among the GPUs", r);
     }
   }
@@ -59,7 +59,7 @@ class MscclppParser {
     BufferMap& map = p_.map;
     std::int64_t chunks = 0;
     const auto whole = [&](const PlanValue& value, bool one_block) {
-      const std::int64_t all = value.number_or(0, 0, most_mscclpp_chunks) * (one_block ? map.ranks : 1);
+      const std::int64_t all = value.number_or(0, 0, max_mscclpp_chunks) * (one_block ? map.ranks : 1);
       if (all == 0) return;
       if (chunks != 0 && all != chunks)
         problems_.add(value.where(), "{}must be the {} chunks of the message, got {}",
@@ -69,12 +69,12 @@ class MscclppParser {
     for (const PlanValue& gpu : gpus) {
       whole(gpu["input_chunks"], map.collective == Collective::allgather);
       whole(gpu["output_chunks"], map.collective == Collective::reduce_scatter);
-      map.scratch = std::max(map.scratch, static_cast<int>(gpu["scratch_chunks"].number_or(0, 0, most_mscclpp_chunks)));
+      map.scratch = std::max(map.scratch, static_cast<int>(gpu["scratch_chunks"].number_or(0, 0, max_mscclpp_chunks)));
     }
     find_parts(gpus);
-    if (chunks < 1 || std::max<std::int64_t>(chunks, map.scratch) * parts_ > most_mscclpp_chunks)
+    if (chunks < 1 || std::max<std::int64_t>(chunks, map.scratch) * parts_ > max_mscclpp_chunks)
       return problems_.add("/gpus", "a message must have 1 to {} chunks (input_chunks, output_chunks), got {}{}",
-                           most_mscclpp_chunks / parts_, chunks,
+                           max_mscclpp_chunks / parts_, chunks,
                            parts_ > 1 ? fmt::format(", each in {} parts for groups of thread blocks", parts_) : "");
     const bool blocks =
         map.collective == Collective::allgather || map.collective == Collective::reduce_scatter || map.collective == Collective::alltoall;
@@ -92,9 +92,9 @@ class MscclppParser {
         each_operation(block, [&](const PlanValue& operation) {
           if (!operation.has("tbg_info")) return;
           const PlanValue size = operation["tbg_info"]["tbg_size"];
-          const std::int64_t parts = std::lcm(std::int64_t{parts_}, size.number(1, most_parts));
-          if (parts > most_parts)
-            return problems_.add(size.where(), "groups of thread blocks cut a chunk into {} parts, more than {}", parts, most_parts);
+          const std::int64_t parts = std::lcm(std::int64_t{parts_}, size.number(1, max_parts));
+          if (parts > max_parts)
+            return problems_.add(size.where(), "groups of thread blocks cut a chunk into {} parts, more than {}", parts, max_parts);
           parts_ = static_cast<int>(parts);
         });
   }
@@ -116,7 +116,7 @@ class MscclppParser {
     std::vector<bool> there;
     wiring_.begin_gpu(rank);
     for (const PlanValue& value : gpu["threadblocks"].elements()) {
-      const auto id = static_cast<std::size_t>(value["id"].number(0, most_plan_ids));
+      const auto id = static_cast<std::size_t>(value["id"].number(0, max_plan_ids));
       if (there.size() <= id) there.resize(id + 1);
       if (there[id]) problems_.add(value["id"].where(), "thread block {} is there already", id);
       there[id] = true;
@@ -165,8 +165,8 @@ class MscclppParser {
         if (range.packet && range.buffer != BufferKind::scratch)
           return problems_.add(value.where(), "packets of {} must be in scratch", operation.name);
       }
-    if (touched_ > most_touched)
-      throw InputError(fmt::format("{}: the operations up to here move more than {} chunks", value.where(), most_touched));
+    if (touched_ > max_touched)
+      throw InputError(fmt::format("{}: the operations up to here move more than {} chunks", value.where(), max_touched));
     if (kind.layout == PlanLayout::pairs) {
       if (sources.size() != results.size())
         return problems_.add(value.where(), "{} must have as many sources as destinations, got {} and {}", operation.name, sources.size(),
@@ -192,7 +192,7 @@ class MscclppParser {
   // Which part of a thread block's group it is, of how many.
   std::pair<int, int> group_part(const PlanValue& value) {
     if (!value.has("tbg_info")) return {0, 1};
-    const auto size = static_cast<int>(value["tbg_info"]["tbg_size"].number(1, most_parts));
+    const auto size = static_cast<int>(value["tbg_info"]["tbg_size"].number(1, max_parts));
     return {static_cast<int>(value["tbg_info"]["tb_id"].number(0, size - 1)), size};
   }
 
@@ -205,7 +205,7 @@ class MscclppParser {
     } else {
       out.buffer = wiring_.buffer_of(place["type"]);
     }
-    const std::int64_t index = place["index"].number(0, most_mscclpp_chunks), size = place["size"].number(1, most_mscclpp_chunks);
+    const std::int64_t index = place["index"].number(0, max_mscclpp_chunks), size = place["size"].number(1, max_mscclpp_chunks);
     const std::int64_t there = p_.map.size_of(out.buffer) / parts_;
     if (index + size > there) {
       problems_.add(place.where(), "chunks {} to {} of buffer {} must be among its {}", index, index + size - 1,
@@ -221,7 +221,7 @@ class MscclppParser {
   // "channel.step.position" of Weft's schedule.
   void read_own_words(const PlanValue& value, PlanOperation& operation) {
     std::vector<std::int64_t> numbers;
-    for (const PlanValue& number : value.elements()) numbers.push_back(number.number(0, most_said));
+    for (const PlanValue& number : value.elements()) numbers.push_back(number.number(0, max_said));
     if (numbers.size() != 3) return problems_.add(value.where(), "must be a channel, a step and a place in it, such as [0, 2, 5]");
     operation.said = PlanPosition{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])};
   }

@@ -1,7 +1,7 @@
 #include "collectives/interchange/mscclpp_json.hpp"
 #include "collectives/interchange/testing.hpp"
 #include "collectives/registry/registry.hpp"
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/transports/run_on_threads.hpp"
 
 #include <doctest/doctest.h>

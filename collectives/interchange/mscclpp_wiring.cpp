@@ -46,7 +46,7 @@ void PlanWiring::read_gpu(Rank rank, const PlanValue& gpu) {
     remote_[rank].push_back({static_cast<Rank>(remote["rank"].number(0, plan_.map.ranks - 1)), buffer_of(remote["type"])});
   semaphores_.push_back(static_cast<int>(plan_.semaphores.size()));
   for (const PlanValue& semaphore : gpu["semaphores"].elements())
-    plan_.semaphores.push_back(static_cast<int>(semaphore["init_value"].number_or(0, 0, most_plan_ids)));
+    plan_.semaphores.push_back(static_cast<int>(semaphore["init_value"].number_or(0, 0, max_plan_ids)));
 }
 
 void PlanWiring::begin_block(const PlanValue& block) {
@@ -73,7 +73,7 @@ std::optional<PlanRemote> PlanWiring::remote(const PlanValue& id, PlanChannel ty
 }
 
 std::optional<int> PlanWiring::below(const PlanValue& id, std::int64_t count, std::string_view what) {
-  const std::int64_t value = id.number(0, most_plan_ids);
+  const std::int64_t value = id.number(0, max_plan_ids);
   if (value < count) return static_cast<int>(value);
   problems_.add(id.where(), "must be one of the {} {}, got {}", count, what, value);
   return std::nullopt;
@@ -98,9 +98,8 @@ void PlanWiring::read_sync(const PlanValue& value, PlanSync sync, PlanChannel ty
       if (const auto one = below(id, end - begin, "semaphores of the GPU")) operation.ids.push_back(begin + *one);
   }
   if (sync == PlanSync::barrier) {
-    const auto meeting = static_cast<int>(value["num_threadblocks"].number(1, most_plan_ids));
-    const auto [found, added] =
-        barriers_.try_emplace(value["barrier_id"].number(0, most_plan_ids), static_cast<int>(plan_.barriers.size()));
+    const auto meeting = static_cast<int>(value["num_threadblocks"].number(1, max_plan_ids));
+    const auto [found, added] = barriers_.try_emplace(value["barrier_id"].number(0, max_plan_ids), static_cast<int>(plan_.barriers.size()));
     if (added) plan_.barriers.push_back(meeting);
     if (plan_.barriers[static_cast<std::size_t>(found->second)] != meeting)
       problems_.add(value["num_threadblocks"].where(), "must be the {} of the barrier elsewhere, got {}",

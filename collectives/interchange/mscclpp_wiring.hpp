@@ -13,7 +13,7 @@
 
 namespace weft {
 
-inline constexpr int most_plan_ids = 1 << 16;
+inline constexpr int max_plan_ids = 1 << 16;
 
 enum class PlanChannel { memory, port, other };
 

@@ -120,9 +120,9 @@ class Entries {
   };
 
   bool choose(int channel) {
-    constexpr int most_steps = 20'000;
+    constexpr int max_steps = 20'000;
     if (channel == shape_.channels) return true;
-    if (++steps_ > most_steps) return false;
+    if (++steps_ > max_steps) return false;
     const int most = channel / shape_.nics + 1 + more_;
     for (const Place& p : places(channel)) {
       int &in = entered_[static_cast<std::size_t>(p.in)], &out = left_[static_cast<std::size_t>(p.out)];
@@ -241,7 +241,7 @@ Schedule rings(const NcclShape& shape, Collective collective) {
   return s;
 }
 
-Price rings_price(const NcclShape& shape, int rounds) {
+Cost rings_cost(const NcclShape& shape, int rounds) {
   const std::int64_t once = shape.ranks - 1;
   return {.steps = static_cast<int>(rounds * once),
           .messages = rounds * shape.channels * shape.ranks * once,
@@ -335,10 +335,10 @@ int height_of(const std::vector<Rank>& parents) {
   return height;
 }
 
-Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents) {
+Cost cost_of_trees(const NcclShape& shape, int heads, const Parents& parents) {
   const int parts = 2 * heads;
-  Price price{.chunks = parts * shape.pieces};
-  if (shape.ranks == 1) return price;
+  Cost cost{.chunks = parts * shape.pieces};
+  if (shape.ranks == 1) return cost;
   int height = 0;
   std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.ranks));
   for (int part = 0; part < parts; ++part) {
@@ -347,10 +347,10 @@ Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents) 
       if (above[r] >= 0) ++sent[r], ++sent[static_cast<std::size_t>(above[r])];
     height = std::max(height, height_of(above));
   }
-  price.steps = 2 * (height + shape.pieces - 1);
-  price.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
-  price.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
-  return price;
+  cost.steps = 2 * (height + shape.pieces - 1);
+  cost.messages = std::int64_t{2} * (shape.ranks - 1) * parts * shape.pieces;
+  cost.max_chunks_sent = *std::ranges::max_element(sent) * shape.pieces;
+  return cost;
 }
 
 }  // namespace
@@ -358,32 +358,32 @@ Price price_of_trees(const NcclShape& shape, int heads, const Parents& parents) 
 Schedule nccl_ring_allreduce(const NcclShape& shape) { return rings(shape, Collective::allreduce); }
 Schedule nccl_ring_reduce_scatter(const NcclShape& shape) { return rings(shape, Collective::reduce_scatter); }
 Schedule nccl_ring_allgather(const NcclShape& shape) { return rings(shape, Collective::allgather); }
-Price nccl_ring_allreduce_price(const NcclShape& shape) { return rings_price(shape, 2); }
-Price nccl_ring_once_price(const NcclShape& shape) { return rings_price(shape, 1); }
+Cost nccl_ring_allreduce_cost(const NcclShape& shape) { return rings_cost(shape, 2); }
+Cost nccl_ring_once_cost(const NcclShape& shape) { return rings_cost(shape, 1); }
 
 Schedule nccl_tree_allreduce(const NcclShape& shape) {
   Schedule s = trees_of(shape, shape.channels, chains_below(shape));
   s.name = "nccl_tree_allreduce";
   return s;
 }
-Price nccl_tree_allreduce_price(const NcclShape& shape) { return price_of_trees(shape, shape.channels, chains_below(shape)); }
+Cost nccl_tree_allreduce_cost(const NcclShape& shape) { return cost_of_trees(shape, shape.channels, chains_below(shape)); }
 
 Schedule nccl_nvls_tree_allreduce(const NcclShape& shape) {
   Schedule s = trees_of(shape, shape.gpus, stars_below(shape));
   s.name = "nccl_nvls_tree_allreduce";
   return s;
 }
-Price nccl_nvls_tree_allreduce_price(const NcclShape& shape) { return price_of_trees(shape, shape.gpus, stars_below(shape)); }
+Cost nccl_nvls_tree_allreduce_cost(const NcclShape& shape) { return cost_of_trees(shape, shape.gpus, stars_below(shape)); }
 
 Schedule nccl_nvls_allreduce(const NcclShape& shape) {
   Schedule s = direct_allreduce(shape.ranks);
   s.name = "nccl_nvls_allreduce";
   return s;
 }
-Price nccl_nvls_allreduce_price(const NcclShape& shape) { return direct_allreduce_price(shape.ranks); }
+Cost nccl_nvls_allreduce_cost(const NcclShape& shape) { return direct_allreduce_cost(shape.ranks); }
 double nvls_gain(int gpus) {
-  constexpr double most_gpus = 8;
-  return 2.0 * (gpus - 1) / gpus / (1 + 1 / std::min<double>(gpus, most_gpus));
+  constexpr double max_gpus = 8;
+  return 2.0 * (gpus - 1) / gpus / (1 + 1 / std::min<double>(gpus, max_gpus));
 }
 
 std::vector<Rank> nccl_heads(const NcclShape& shape, int nic) {
@@ -440,7 +440,7 @@ Schedule through_switches(const NcclShape& shape, BelowHead below) {
   return beside(parts);
 }
 
-Price price_through_switches(const NcclShape& shape, BelowHead below) {
+Cost cost_through_switches(const NcclShape& shape, BelowHead below) {
   const int parts = parts_of(shape, below);
   std::vector<std::int64_t> sent(static_cast<std::size_t>(shape.gpus), parts);  // up
   for (int part = 0; part < parts; ++part) {
@@ -461,14 +461,14 @@ Schedule nccl_collnet_chain_allreduce(const NcclShape& shape) {
   s.name = "nccl_collnet_chain_allreduce";
   return s;
 }
-Price nccl_collnet_chain_allreduce_price(const NcclShape& shape) { return price_through_switches(shape, BelowHead::chain); }
+Cost nccl_collnet_chain_allreduce_cost(const NcclShape& shape) { return cost_through_switches(shape, BelowHead::chain); }
 
 Schedule nccl_collnet_direct_allreduce(const NcclShape& shape) {
   Schedule s = through_switches(shape, BelowHead::star);
   s.name = "nccl_collnet_direct_allreduce";
   return s;
 }
-Price nccl_collnet_direct_allreduce_price(const NcclShape& shape) { return price_through_switches(shape, BelowHead::star); }
+Cost nccl_collnet_direct_allreduce_cost(const NcclShape& shape) { return cost_through_switches(shape, BelowHead::star); }
 
 namespace {
 
@@ -501,13 +501,13 @@ Schedule chains(const NcclShape& shape, Collective collective, Rank root) {
 Schedule nccl_ring_broadcast(const NcclShape& shape, Rank root) { return chains(shape, Collective::broadcast, root); }
 Schedule nccl_ring_reduce(const NcclShape& shape, Rank root) { return chains(shape, Collective::reduce, root); }
 
-Price nccl_ring_broadcast_price(const NcclShape& shape) {
-  Price price{.chunks = shape.channels * shape.pieces};
-  if (shape.ranks == 1) return price;
-  price.steps = shape.ranks - 1 + shape.pieces - 1;
-  price.messages = std::int64_t{shape.ranks - 1} * price.chunks;
-  price.max_chunks_sent = price.chunks;  // the root's, or of a reduction everybody else's
-  return price;
+Cost nccl_ring_broadcast_cost(const NcclShape& shape) {
+  Cost cost{.chunks = shape.channels * shape.pieces};
+  if (shape.ranks == 1) return cost;
+  cost.steps = shape.ranks - 1 + shape.pieces - 1;
+  cost.messages = std::int64_t{shape.ranks - 1} * cost.chunks;
+  cost.max_chunks_sent = cost.chunks;  // the root's, or of a reduction everybody else's
+  return cost;
 }
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 // their NIC, trees between servers with a chain inside each, and sums in switches.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/units.hpp"
 
@@ -48,19 +48,19 @@ Bytes nccl_chunk(NcclProtocol protocol, Bytes part, int hops);
 // all channels use all NICs alike.
 // Ring all-reduce: 2(n-1) steps; each rank sends 2(n-1)/n of the message.
 Schedule nccl_ring_allreduce(const NcclShape&);
-Price nccl_ring_allreduce_price(const NcclShape&);
+Cost nccl_ring_allreduce_cost(const NcclShape&);
 
 // Each channel's part is halved between two binary trees of servers, complementary as in double_binary_tree. Inside a server the
 // GPUs are a chain that ends at the GPU of the channel's NIC. First all pieces go up, then down: 2(ceil(log2 servers) + gpus - 1 +
 // pieces - 1) steps.
 Schedule nccl_tree_allreduce(const NcclShape&);
-Price nccl_tree_allreduce_price(const NcclShape&);
+Cost nccl_tree_allreduce_cost(const NcclShape&);
 
 // NVLink SHARP, where the NVSwitch of a server adds: of every chunk one rank gets the sum from the switch, and the switch copies it
 // to all. As messages between the ranks, of which each sends its part of every chunk to the rank that the chunk is of, and then
 // its chunk to all: 2 steps of n(n-1) messages, and 2(n-1)/n of the message on each rank's links, where the switch makes (n+1)/n of it.
 Schedule nccl_nvls_allreduce(const NcclShape&);
-Price nccl_nvls_allreduce_price(const NcclShape&);
+Cost nccl_nvls_allreduce_cost(const NcclShape&);
 // How much less that is. Beyond 8 GPUs the switch makes no less of it than of 8: a rack of GB300 all-reduces 481 GB/s on 8 and 473 on 64 of
 // its GPUs (16 GiB, NCCL 2.28, a report of Oracle's cloud).
 double nvls_gain(int gpus);
@@ -69,7 +69,7 @@ double nvls_gain(int gpus);
 // server, trees of the servers' GPUs of that number add these up as nccl_tree_allreduce does, and the switch copies the result to all.
 // As messages each GPU sends its part of every other's to that one, and gets it from there: 2(ceil(log2 servers) + 1 + pieces - 1) steps.
 Schedule nccl_nvls_tree_allreduce(const NcclShape&);
-Price nccl_nvls_tree_allreduce_price(const NcclShape&);
+Cost nccl_nvls_tree_allreduce_cost(const NcclShape&);
 
 // CollNet: the switches between servers aggregate what the servers' heads send, the GPUs by the NICs, and copy the sum to all of them
 // (SHARP). The switches of NIC i are server i of the schedule, rank ranks + i: however the switches share the work, each head sends every
@@ -77,22 +77,22 @@ Price nccl_nvls_tree_allreduce_price(const NcclShape&);
 //
 // Along the chain of each channel's tree to its head, and back: 2(gpus + pieces - 1) steps.
 Schedule nccl_collnet_chain_allreduce(const NcclShape&);
-Price nccl_collnet_chain_allreduce_price(const NcclShape&);
+Cost nccl_collnet_chain_allreduce_cost(const NcclShape&);
 // Each GPU sends the heads of its server their parts of the message, and gets their sums, also where an NVSwitch adds (NVLS): 2(pieces + 1)
 // steps, of one GPU a server 2 pieces. The parts are channels: their heads wait for nobody's latency but that of their own part.
 Schedule nccl_collnet_direct_allreduce(const NcclShape&);
-Price nccl_collnet_direct_allreduce_price(const NcclShape&);
+Cost nccl_collnet_direct_allreduce_cost(const NcclShape&);
 // By server: the rank that the switches of this NIC add with those of the other servers.
 std::vector<Rank> nccl_heads(const NcclShape&, int nic);
 
 // Rings once round. Blocks belong to ranks, so each is cut among the channels.
 Schedule nccl_ring_reduce_scatter(const NcclShape&);
 Schedule nccl_ring_allgather(const NcclShape&);
-Price nccl_ring_once_price(const NcclShape&);
+Cost nccl_ring_once_cost(const NcclShape&);
 
 // The ring as a chain from the root on.
 Schedule nccl_ring_broadcast(const NcclShape&, Rank root);
-Price nccl_ring_broadcast_price(const NcclShape&);
+Cost nccl_ring_broadcast_cost(const NcclShape&);
 
 // Sends and receives between all pairs at once. With PXN what goes to another rail's GPU of another server goes first to the GPU of this
 // server that is on that rail, and from there in one message with what the other GPUs have for it (where neither the message is cut into
@@ -102,6 +102,6 @@ Price nccl_ring_broadcast_price(const NcclShape&);
 Schedule nccl_alltoall(const NcclShape&);
 // As many as NCCL's chunks of 128 KiB between servers (NCCL_P2P_NET_CHUNKSIZE) make of a block, up to the eight steps of its buffers.
 int nccl_alltoall_pieces(Bytes block);
-Price nccl_alltoall_price(const NcclShape&);
+Cost nccl_alltoall_cost(const NcclShape&);
 
 }  // namespace weft

@@ -23,16 +23,14 @@ struct Rails {
   int rail_of(int gpu) const { return rail[static_cast<std::size_t>(gpu)]; }
   int first(int nic) const { return heads[static_cast<std::size_t>(nic)]; }
   int behind(int nic) const { return heads[static_cast<std::size_t>(nic) + 1] - first(nic); }
-  int most_behind() const {
+  int max_behind() const {
     int most = 0;
     for (int nic = 0; nic + 1 < static_cast<int>(heads.size()); ++nic) most = std::max(most, behind(nic));
     return most;
   }
   bool is_head(int gpu) const { return first(rail_of(gpu)) == gpu; }
   Rank rank(int server, int gpu) const { return server * gpus + gpu; }
-  int relayed(int server, int gpu, int from) const {
-    return 2 * ranks + (server * most_behind() + gpu - first(rail_of(gpu))) * gpus + from;
-  }
+  int relayed(int server, int gpu, int from) const { return 2 * ranks + (server * max_behind() + gpu - first(rail_of(gpu))) * gpus + from; }
 
   int servers, gpus, ranks;
   std::vector<int> heads;  // of each NIC, the first GPU behind it; and the end
@@ -108,7 +106,7 @@ Schedule nccl_alltoall(const NcclShape& shape) {
              .collective = Collective::alltoall,
              .ranks = shape.ranks,
              .chunks = shape.ranks * turns.cuts,
-             .extra_chunks = shape.ranks * (1 + at.most_behind()) * turns.cuts};
+             .extra_chunks = shape.ranks * (1 + at.max_behind()) * turns.cuts};
   const bool in_ranges = shape.channels == 1;
   s.channels = {Steps(turns.count + 1, [at, turns, in_ranges](int k, Step& step) {
     for (int server = 0; server < at.servers; ++server) {
@@ -124,8 +122,8 @@ int nccl_alltoall_pieces(Bytes block) {
   return static_cast<int>(std::clamp<std::int64_t>((block.count + chunk - 1) / chunk, 1, steps));
 }
 
-Price nccl_alltoall_price(const NcclShape& shape) {
-  Price out = direct_alltoall_price(shape.ranks);
+Cost nccl_alltoall_cost(const NcclShape& shape) {
+  Cost out = direct_alltoall_cost(shape.ranks);
   if (relays(shape)) {
     const Rails at(shape);
     const Turns turns(at, shape.pieces);

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// Each rank adds its data and passes the sum on, piece behind piece. Its price is that of nccl_ring_broadcast.
+// Each rank adds its data and passes the sum on, piece behind piece. Its cost is that of nccl_ring_broadcast.
 Schedule nccl_ring_reduce(const NcclShape&, Rank root);
 
 }  // namespace weft

@@ -60,7 +60,7 @@ void prove(const Request& request) {
   CAPTURE(request.settings.channels);
   const Schedule schedule = build(request);
   CHECK(verify(schedule) == std::vector<std::string>{});
-  CHECK(traffic(schedule).counted == price(request));
+  CHECK(traffic(schedule).counted == cost(request));
 }
 
 }  // namespace

@@ -71,17 +71,17 @@ void servers_are_few(const Request& q, Problems& problems) {
     problems.push_back({"/servers", fmt::format("must be at least 1, got {}", q.settings.servers)});
   else if (s.hosts == ServerHosts::workers && s.servers > q.ranks)
     problems.push_back({"/servers", fmt::format("must be 1 to {}, the ranks, got {}", q.ranks, s.servers)});
-  else if (std::int64_t{s.servers} * q.ranks > most_in_one_step * most_in_one_step)
-    problems.push_back({"/servers", fmt::format("times ranks must be at most {}, got {}", most_in_one_step * most_in_one_step,
+  else if (std::int64_t{s.servers} * q.ranks > max_in_one_step * max_in_one_step)
+    problems.push_back({"/servers", fmt::format("times ranks must be at most {}, got {}", max_in_one_step * max_in_one_step,
                                                 std::int64_t{s.servers} * q.ranks)});
 }
 
 Rooted rooted(const Request& q) { return {.ranks = q.ranks, .root = q.root}; }
 
 #define WEFT_OF_RANKS(function) \
-  .build = [](const Request& q) { return function(q.ranks); }, .price = [](const Request& q) { return function##_price(q.ranks); }
+  .build = [](const Request& q) { return function(q.ranks); }, .cost = [](const Request& q) { return function##_cost(q.ranks); }
 #define WEFT_OF_ROOT(function) \
-  .build = [](const Request& q) { return function(rooted(q)); }, .price = [](const Request& q) { return function##_price(q.ranks); }
+  .build = [](const Request& q) { return function(rooted(q)); }, .cost = [](const Request& q) { return function##_cost(q.ranks); }
 
 }  // namespace
 
@@ -105,7 +105,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .source = "Dong et al. 2020 (EFLOPS)",
                 .constrain = fits_bigraph,
                 .build = [](const Request& q) { return hdrm_allreduce(*q.bigraph); },
-                .price = [](const Request& q) { return hdrm_allreduce_price(*q.bigraph); }},
+                .cost = [](const Request& q) { return hdrm_allreduce_cost(*q.bigraph); }},
       Algorithm{.name = "recursive_doubling",
                 .collective = Collective::allreduce,
                 .description = "Pairs at distance 1, 2, 4, ... exchange their whole sums; fewest steps, for small messages.",
@@ -118,7 +118,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .takes_group = true,
                 .constrain = groups_divide,
                 .build = [](const Request& q) { return hierarchical_ring_allreduce(groups_of(q)); },
-                .price = [](const Request& q) { return hierarchical_ring_allreduce_price(groups_of(q)); }},
+                .cost = [](const Request& q) { return hierarchical_ring_allreduce_cost(groups_of(q)); }},
       Algorithm{.name = "double_binary_tree",
                 .collective = Collective::allreduce,
                 .description = "Two complementary binary trees, each for half of the message; wants several pieces.",
@@ -129,7 +129,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::allreduce,
                 .description = "Every rank reduces its own chunk: all send to its owner, the owner sends to all.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_RANKS(direct_allreduce)},
       Algorithm{
           .name = "parameter_server",
@@ -139,7 +139,7 @@ std::span<const Algorithm> built_in_algorithms() {
           .takes_servers = true,
           .constrain = servers_are_few,
           .build = [](const Request& q) { return parameter_server_allreduce(servers_of(q)); },
-          .price = [](const Request& q) { return parameter_server_allreduce_price(servers_of(q)); }},
+          .cost = [](const Request& q) { return parameter_server_allreduce_cost(servers_of(q)); }},
       two_level_algorithm(Collective::allreduce),
       mpi_algorithm(Collective::allreduce),
       nccl_algorithm(Collective::allreduce),
@@ -159,7 +159,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::reduce_scatter,
                 .description = "Everybody sends every block to its owner at once.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_RANKS(direct_reduce_scatter)},
       Algorithm{.name = "pairwise",
                 .collective = Collective::reduce_scatter,
@@ -191,7 +191,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::allgather,
                 .description = "Everybody sends its block to everybody at once.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_RANKS(direct_allgather)},
       Algorithm{.name = "neighbour_exchange",
                 .collective = Collective::allgather,
@@ -233,7 +233,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::broadcast,
                 .description = "The root sends the message to everybody at once.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_ROOT(direct_broadcast)},
       Algorithm{.name = "knomial_tree",
                 .collective = Collective::broadcast,
@@ -279,7 +279,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::reduce,
                 .description = "Everybody sends the message to the root at once, as to a parameter server.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_ROOT(direct_reduce)},
       Algorithm{.name = "binary_tree",
                 .collective = Collective::reduce,
@@ -299,7 +299,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .collective = Collective::alltoall,
                 .description = "Everybody sends to everybody at once.",
                 .source = "Thakur, Rabenseifner & Gropp 2005",
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_RANKS(direct_alltoall)},
       Algorithm{.name = "pairwise",
                 .collective = Collective::alltoall,
@@ -311,7 +311,7 @@ std::span<const Algorithm> built_in_algorithms() {
                 .description = "Blocks travel their distance bit by bit, packed into one message a step; for small messages.",
                 .source = "Bruck et al. 1997",
                 .can_be_cut = false,
-                .most_ranks = most_in_one_step,
+                .max_ranks = max_in_one_step,
                 WEFT_OF_RANKS(bruck_alltoall)},
       mpi_algorithm(Collective::alltoall),
       nccl_algorithm(Collective::alltoall),

@@ -151,11 +151,11 @@ Algorithm mpi_algorithm(Collective collective) {
           .source = "Open MPI, coll_tuned_decision_fixed.c; MPICH, src/mpi/coll",
           .can_be_cut = false,
           .takes_library = true,
-          .most_ranks = collective == Collective::alltoall ? most_in_one_step : Algorithm{}.most_ranks,
+          .max_ranks = collective == Collective::alltoall ? max_in_one_step : Algorithm{}.max_ranks,
           .constrain = fits_library,
           .chooses = mpi_request,
           .build = [](const Request& q) { return build(mpi_request(q, longest)); },
-          .price = [](const Request& q) { return price(mpi_request(q, longest)); }};
+          .cost = [](const Request& q) { return cost(mpi_request(q, longest)); }};
 }
 
 }  // namespace weft

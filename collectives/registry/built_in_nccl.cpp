@@ -111,24 +111,24 @@ Schedule nccl_allreduce(const Request& q) {
   return nccl_ring_allreduce(shape);
 }
 
-Price nccl_allreduce_price(const Request& q) {
+Cost nccl_allreduce_cost(const Request& q) {
   const NcclShape shape = nccl_shape(q);
   switch (q.settings.nccl) {
     case NcclAlgorithm::tree:
-      return nccl_tree_allreduce_price(shape);
+      return nccl_tree_allreduce_cost(shape);
     case NcclAlgorithm::nvls:
-      return in_one_server(q) ? nccl_nvls_allreduce_price(shape) : nccl_collnet_direct_allreduce_price(shape);
+      return in_one_server(q) ? nccl_nvls_allreduce_cost(shape) : nccl_collnet_direct_allreduce_cost(shape);
     case NcclAlgorithm::nvls_tree:
-      return nccl_nvls_tree_allreduce_price(shape);
+      return nccl_nvls_tree_allreduce_cost(shape);
     case NcclAlgorithm::collnet_direct:
-      return nccl_collnet_direct_allreduce_price(shape);
+      return nccl_collnet_direct_allreduce_cost(shape);
     case NcclAlgorithm::collnet_chain:
-      return nccl_collnet_chain_allreduce_price(shape);
+      return nccl_collnet_chain_allreduce_cost(shape);
     case NcclAlgorithm::automatic:
     case NcclAlgorithm::ring:
       break;
   }
-  return nccl_ring_allreduce_price(shape);
+  return nccl_ring_allreduce_cost(shape);
 }
 
 // Rings are not cut into pieces: their chunks follow one another already.
@@ -136,19 +136,19 @@ template <Schedule (*function)(const NcclShape&)>
 Schedule nccl_once(const Request& q) {
   return function(nccl_shape(q));
 }
-Price nccl_once_price(const Request& q) { return nccl_ring_once_price(nccl_shape(q)); }
+Cost nccl_once_cost(const Request& q) { return nccl_ring_once_cost(nccl_shape(q)); }
 
-Algorithm nccl_of(Collective collective, std::string_view description, Schedule (*build)(const Request&), Price (*price)(const Request&)) {
+Algorithm nccl_of(Collective collective, std::string_view description, Schedule (*build)(const Request&), Cost (*cost)(const Request&)) {
   return {.name = "nccl",
           .collective = collective,
           .description = description,
           .source = "NVIDIA NCCL; Sanders, Speck & Traeff 2009 (trees)",
           .takes_group = true,
           .cuts_itself = true,
-          .most_ranks = collective == Collective::alltoall ? most_in_one_step : Algorithm{}.most_ranks,
+          .max_ranks = collective == Collective::alltoall ? max_in_one_step : Algorithm{}.max_ranks,
           .constrain = collective == Collective::allreduce ? fits_servers : only_rings,
           .build = build,
-          .price = price};
+          .cost = cost};
 }
 
 }  // namespace
@@ -159,26 +159,26 @@ Algorithm nccl_algorithm(Collective collective) {
       return nccl_of(collective,
                      "As NCCL does it: rings on the rails of the NICs, trees between servers with a chain inside each, or "
                      "in-network aggregation by NVSwitches (NVLS) and by the switches between servers (CollNet, SHARP).",
-                     nccl_allreduce, nccl_allreduce_price);
+                     nccl_allreduce, nccl_allreduce_cost);
     case Collective::reduce_scatter:
-      return nccl_of(collective, "As NCCL does it: rings on the rails of the NICs.", nccl_once<nccl_ring_reduce_scatter>, nccl_once_price);
+      return nccl_of(collective, "As NCCL does it: rings on the rails of the NICs.", nccl_once<nccl_ring_reduce_scatter>, nccl_once_cost);
     case Collective::allgather:
-      return nccl_of(collective, "As NCCL does it: rings on the rails of the NICs.", nccl_once<nccl_ring_allgather>, nccl_once_price);
+      return nccl_of(collective, "As NCCL does it: rings on the rails of the NICs.", nccl_once<nccl_ring_allgather>, nccl_once_cost);
     case Collective::broadcast:
       return nccl_of(
           collective, "As NCCL does it: along the rings, as chains from the root on, in pieces.",
           [](const Request& q) { return nccl_ring_broadcast(nccl_shape(q), q.root); },
-          [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q)); });
+          [](const Request& q) { return nccl_ring_broadcast_cost(nccl_shape(q)); });
     case Collective::reduce:
       return nccl_of(
           collective, "As NCCL does it: along the rings, as chains that end at the root, in pieces.",
           [](const Request& q) { return nccl_ring_reduce(nccl_shape(q), q.root); },
-          [](const Request& q) { return nccl_ring_broadcast_price(nccl_shape(q)); });
+          [](const Request& q) { return nccl_ring_broadcast_cost(nccl_shape(q)); });
     case Collective::alltoall:
       return nccl_of(
           collective, "As NCCL does it: sends and receives between all pairs at once, by way of GPUs on the receivers' rails (PXN).",
           [](const Request& q) { return nccl_alltoall(nccl_shape(q)); },
-          [](const Request& q) { return nccl_alltoall_price(nccl_shape(q)); });
+          [](const Request& q) { return nccl_alltoall_cost(nccl_shape(q)); });
     default:
       throw InputError(fmt::format("NCCL has no {}", name_of(collective)));
   }

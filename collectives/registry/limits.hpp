@@ -11,7 +11,7 @@ namespace weft {
 
 using Problems = std::vector<Problem>;
 
-constexpr int most_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
+constexpr int max_in_one_step = 4096;  // ranks, where a step has ranks^2 transfers: 400 MB
 
 std::string divisors_of(int n);
 inline Groups groups_of(const Request& q) { return {.ranks = q.ranks, .ranks_per_group = q.settings.group}; }

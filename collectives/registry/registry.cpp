@@ -20,7 +20,7 @@ std::vector<Algorithm>& table() {
   return all;
 }
 
-Price uncut_price(const Algorithm& a, const Request& q) { return a.price != nullptr ? a.price(q) : traffic(a.build(q)).counted; }
+Cost uncut_cost(const Algorithm& a, const Request& q) { return a.cost != nullptr ? a.cost(q) : traffic(a.build(q)).counted; }
 
 // Of the schedule in a file.
 void fits_file(const Request& q, Problems& problems) {
@@ -45,7 +45,7 @@ constexpr Algorithm imported(Collective collective) {
           .can_be_cut = false,
           .constrain = fits_file,
           .build = [](const Request& q) { return *q.settings.imported.schedule; },
-          .price = [](const Request& q) { return traffic(*q.settings.imported.schedule).counted; }};
+          .cost = [](const Request& q) { return traffic(*q.settings.imported.schedule).counted; }};
 }
 
 const std::array imported_table = {imported(Collective::allreduce), imported(Collective::reduce_scatter), imported(Collective::allgather),
@@ -78,14 +78,14 @@ void check_cuts(const Algorithm& a, const Request& q, Problems& problems) {
     problems.push_back({"/segment", fmt::format("must not be negative, got {}", to_string(q.settings.segment))});
 }
 
-// The uncut price is known to be right here; chunks must still be counted by an int, extra ones included.
+// The uncut cost is known to be right here; chunks must still be counted by an int, extra ones included.
 void check_size(const Algorithm& a, const Request& q, Problems& problems) {
-  constexpr std::int64_t most_chunks = std::int64_t{1} << 28;
+  constexpr std::int64_t max_chunks = std::int64_t{1} << 28;
   const std::int64_t parts = std::int64_t{channels_of(q.settings)} * pieces_of(q.settings);
-  const std::int64_t chunks = a.cuts_itself ? std::int64_t{2} * q.ranks : uncut_price(a, q).chunks;
-  if (chunks > most_chunks / parts)
+  const std::int64_t chunks = a.cuts_itself ? std::int64_t{2} * q.ranks : uncut_cost(a, q).chunks;
+  if (chunks > max_chunks / parts)
     problems.push_back({pieces_of(q.settings) > 1 ? "/pieces" : "/channels",
-                        fmt::format("cut the message of {} chunks into {} parts; together they may be {}", chunks, parts, most_chunks)});
+                        fmt::format("cut the message of {} chunks into {} parts; together they may be {}", chunks, parts, max_chunks)});
 }
 
 const Algorithm& allowed(const Request& request) {
@@ -143,9 +143,9 @@ std::vector<Problem> constraints(const Request& request) {
   const Algorithm* a = find_algorithm(request.collective, request.algorithm);
   if (a == nullptr) return {unknown_algorithm(request)};
   std::vector<Problem> problems;
-  if (request.ranks < 1 || request.ranks > a->most_ranks)
+  if (request.ranks < 1 || request.ranks > a->max_ranks)
     problems.push_back(
-        {"/ranks", fmt::format("must be 1 to {} for {} {}, got {}", a->most_ranks, a->name, name_of(a->collective), request.ranks)});
+        {"/ranks", fmt::format("must be 1 to {} for {} {}, got {}", a->max_ranks, a->name, name_of(a->collective), request.ranks)});
   if (request.ranks >= 1 && (request.root < 0 || request.root >= request.ranks))
     problems.push_back({"/root", fmt::format("must be a rank, 0 to {}, got {}", request.ranks - 1, request.root)});
   if (request.settings.group != 0 && !a->takes_group && !a->staggers && !a->takes_library)
@@ -186,16 +186,16 @@ Schedule build(const Request& request) {
   return a.staggers && request.settings.group > 1 ? staggered(cut, request.settings.group) : cut;
 }
 
-Price price(const Request& request) {
+Cost cost(const Request& request) {
   const Algorithm& a = allowed(request);
   const int pieces = pieces_of(request.settings), parts = pieces * channels_of(request.settings);
-  Price price = uncut_price(a, request);
-  if (a.cuts_itself) return price;
-  if (price.steps > 0) price.steps += pieces - 1;
-  price.messages *= parts;
-  price.max_chunks_sent *= parts;
-  price.chunks *= parts;
-  return price;
+  Cost cost = uncut_cost(a, request);
+  if (a.cuts_itself) return cost;
+  if (cost.steps > 0) cost.steps += pieces - 1;
+  cost.messages *= parts;
+  cost.max_chunks_sent *= parts;
+  cost.chunks *= parts;
+  return cost;
 }
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 #include "collectives/interchange/imported.hpp"
 #include "collectives/libraries/mpi.hpp"
 #include "collectives/libraries/nccl.hpp"
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/error.hpp"
 
@@ -70,13 +70,13 @@ struct Algorithm {
   bool takes_inner = false;
   bool takes_library = false;
   bool staggers = false;      // may take a group, through which each channel then goes from another rank on
-  bool cuts_itself = false;   // `build` and `price` know of channels and pieces
+  bool cuts_itself = false;   // `build` and `cost` know of channels and pieces
   bool wants_pieces = false;  // without pieces and segments given, as many as do it first
-  int most_ranks = 1 << 20;
+  int max_ranks = 1 << 20;
   void (*constrain)(const Request&, std::vector<Problem>&) = nullptr;  // what else must hold
   Request (*chooses)(const Request&, Bytes size) = nullptr;            // what it is for a size, where that is not settled
   Schedule (*build)(const Request&) = nullptr;                         // uncut
-  Price (*price)(const Request&) = nullptr;                            // where there is no formula, what the schedule is counted to cost
+  Cost (*cost)(const Request&) = nullptr;                              // where there is no formula, what the schedule is counted to cost
 };
 
 std::span<const Algorithm> algorithms();
@@ -93,9 +93,9 @@ const Algorithm* find_algorithm(Collective collective, std::string_view name);
 // /fabric/switches and /fabric/nodes_per_switch.
 std::vector<Problem> constraints(const Request& request);
 
-// The schedule, and its price by the formulas above each algorithm; of one that chooses, for the longest message. Throw InputError with all
+// The schedule, and its cost by the formulas above each algorithm; of one that chooses, for the longest message. Throw InputError with all
 // `constraints`.
 Schedule build(const Request& request);
-Price price(const Request& request);
+Cost cost(const Request& request);
 
 }  // namespace weft

@@ -55,7 +55,7 @@ void check_right(const Request& q) {
   CAPTURE(q.settings.pieces);
   const Schedule s = build(q);
   for (const std::string& problem : verify(s)) FAIL_CHECK(problem);
-  const Price counted = traffic(s).counted, formula = price(q);
+  const Cost counted = traffic(s).counted, formula = cost(q);
   CHECK(counted.steps == formula.steps);
   CHECK(counted.messages == formula.messages);
   CHECK(counted.max_chunks_sent == formula.max_chunks_sent);
@@ -74,7 +74,7 @@ TEST_CASE("every algorithm is right and costs what its formula says, for 1 to 64
   CHECK(checked > 64 * 18);
 }
 
-TEST_CASE("cut into channels and pieces every algorithm is still right and its price follows") {
+TEST_CASE("cut into channels and pieces every algorithm is still right and its cost follows") {
   for (const int ranks : {1, 2, 3, 5, 8, 12, 16, 17})
     for (const auto& [channels, pieces] : {std::pair{1, 2}, {2, 1}, {3, 1}, {1, 7}, {2, 3}})
       for (const Request& q : requests(ranks, channels, pieces)) check_right(q);
@@ -220,11 +220,11 @@ TEST_CASE("hdrm asks for a BiGraph of powers of two that is balanced and full") 
   CHECK(hdrm(1 << 30, 1 << 29, 64) == "/ranks: hdrm uses every node of the bigraph, 1073741824 x 536870912 = 576460752303423488, got 64");
 }
 
-TEST_CASE("what constraints forbid cannot be built or priced") {
+TEST_CASE("what constraints forbid cannot be built, nor its cost asked") {
   const Request wrong{.algorithm = "hierarchical_ring", .ranks = 6, .settings = {.group = 4, .channels = -1}};
   CHECK_THROWS_WITH_AS(build(wrong), "/channels: must be 1 to 65536, got -1\n/group: must divide the 6 ranks (1, 2, 3, 6), got 4",
                        InputError);
-  CHECK_THROWS_AS(price(wrong), InputError);
+  CHECK_THROWS_AS(cost(wrong), InputError);
 }
 
 }  // namespace weft

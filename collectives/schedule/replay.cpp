@@ -19,8 +19,8 @@ using Written = Contents::Written;
 
 class Walk {
  public:
-  Walk(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t most_ranges, Findings& findings)
-      : schedule_(schedule), part_(part), chunks_(part.chunks), shares_(shares), most_ranges_(most_ranges), findings_(findings) {
+  Walk(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t max_ranges, Findings& findings)
+      : schedule_(schedule), part_(part), chunks_(part.chunks), shares_(shares), max_ranges_(max_ranges), findings_(findings) {
     held_.reserve(static_cast<std::size_t>(schedule.ranks));
     writes_.resize(static_cast<std::size_t>(schedule.ranks));
     for (int r = 0; r < schedule.ranks; ++r) {
@@ -47,7 +47,7 @@ class Walk {
         else
           steps.produce(step_, step);
         if (well_formed(step)) apply(step);
-        if (ranges_ > most_ranges_) return false;
+        if (ranges_ > max_ranges_) return false;
       }
     }
     if (findings_.problems.empty() || findings_.wrong_chunks > 0) check_end();
@@ -97,8 +97,8 @@ class Walk {
       const Transfer& t = transfers[i];
       fetch(transfers, i, &Transfer::to);
       write(t);
-      if (ranges_ > most_ranges_) return;  // a step can make many of few
-      if (writes_to(t) == 1) settle(t);    // at once, as long as it is in the cache
+      if (ranges_ > max_ranges_) return;  // a step can make many of few
+      if (writes_to(t) == 1) settle(t);   // at once, as long as it is in the cache
     }
     for (const Transfer& t : step.transfers())
       if (writes_to(t) > 1) settle(t);
@@ -223,7 +223,7 @@ class Walk {
   const Part& part_;
   const ChunkSet& chunks_;
   const Shares& shares_;
-  std::int64_t most_ranges_;
+  std::int64_t max_ranges_;
   Findings& findings_;
   std::vector<Contents> held_;  // by rank
   std::int64_t ranges_ = 0;     // of all ranks
@@ -242,8 +242,8 @@ bool in_range(const Schedule& s, const Transfer& t) {
          t.chunk <= total - t.count && t.into >= 0 && t.into <= total - t.count;
 }
 
-bool replay(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t most_ranges, Findings& findings) {
-  return part.chunks.size() == 0 || Walk(schedule, part, shares, most_ranges, findings).run();
+bool replay(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t max_ranges, Findings& findings) {
+  return part.chunks.size() == 0 || Walk(schedule, part, shares, max_ranges, findings).run();
 }
 
 }  // namespace weft

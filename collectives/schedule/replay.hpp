@@ -14,10 +14,10 @@ namespace weft {
 
 // What went wrong in all walks over a schedule.
 struct Findings {
-  static constexpr std::size_t most_problems = 8;
+  static constexpr std::size_t max_problems = 8;
   std::vector<std::string> problems;
   std::int64_t wrong_chunks = 0;
-  bool enough() const { return problems.size() >= most_problems; }
+  bool enough() const { return problems.size() >= max_problems; }
 };
 
 // Some channels of a schedule and chunks that they touch. What is moved to another place (`into`) has both places in the part.
@@ -30,7 +30,7 @@ struct Part {
 bool in_range(const Schedule&, const Transfer&);
 
 // Walks the channels of the part, following its chunks only, and adds to the findings what is wrong with them. Gives up and
-// returns false when ranks hold more than `most_ranges` ranges of chunks together.
-bool replay(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t most_ranges, Findings& findings);
+// returns false when ranks hold more than `max_ranges` ranges of chunks together.
+bool replay(const Schedule& schedule, const Part& part, const Shares& shares, std::int64_t max_ranges, Findings& findings);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Proofs before a run: a schedule does what its collective promises, whatever the data and however fast each rank is.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "kernels/base/error.hpp"
 
@@ -39,7 +39,7 @@ class CannotBeProved : public RunError {
 
 // What the schedule moves between different ranks, counted.
 struct Traffic {
-  Price counted;                       // to be equal to the algorithm's price
+  Cost counted;                        // to be equal to the algorithm's cost
   std::int64_t max_elements_sent = 0;  // by the rank that sends most, of a message of so many elements
 };
 Traffic traffic(const Schedule& schedule, std::int64_t elements = 0);

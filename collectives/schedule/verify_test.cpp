@@ -293,7 +293,7 @@ TEST_CASE("traffic counts what crosses between ranks, in chunks and in elements"
   // 10 elements in 3 chunks: 3, 3, 4. Over four steps rank 0 sends chunks 0, 2, 1, 0, rank 1 chunks 1, 0, 2, 1 and rank 2
   // chunks 2, 1, 0, 2: 13, 13 and 14 elements.
   const Traffic t = traffic(ring_allreduce(3), 10);
-  CHECK(t.counted == Price{.steps = 4, .messages = 12, .max_chunks_sent = 4, .chunks = 3});
+  CHECK(t.counted == Cost{.steps = 4, .messages = 12, .max_chunks_sent = 4, .chunks = 3});
   CHECK(t.max_elements_sent == 14);
   CHECK(traffic(ring_allreduce(1), 10).max_elements_sent == 0);
 }

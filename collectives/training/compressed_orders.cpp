@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 // An engine that fuses what is ready brings ever new sizes; each compressor has memory of several times its elements.
-constexpr std::size_t most_compressors = 16;
+constexpr std::size_t max_compressors = 16;
 
 std::int64_t elements_of(Bytes size) { return size.count / static_cast<std::int64_t>(sizeof(float)); }
 
@@ -45,7 +45,7 @@ void CompressedOrders::meet(Transport& transport) {
 
 Compressor& CompressedOrders::compressor_for(Stream& stream, std::int64_t elements) {
   if (const auto known = stream.compressors.find(elements); known != stream.compressors.end()) return known->second;
-  if (stream.compressors.size() == most_compressors) stream.compressors.clear();
+  if (stream.compressors.size() == max_compressors) stream.compressors.clear();
   const std::vector<TensorShape> tensors = {{"of this all-reduce", elements}};
   Compressor& made = stream.compressors.try_emplace(elements, for_elements(settings_, elements), tensors, rank_, allreduce_).first->second;
   made.have_met();

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_unproven = 64;       // who may wait beside the ranks
+constexpr std::size_t max_unproven = 64;        // who may wait beside the ranks
 constexpr std::uint32_t longest_address = 300;  // of a rank, in the list
 constexpr std::chrono::milliseconds nap{100};   // then look whether time is up
 
@@ -60,10 +60,10 @@ class RendezvousServer {
     while (std::ranges::count(addresses_, std::string()) > 0) {
       if (Clock::now() >= deadline_) throw RunError(missing());
       wait_for_news();
-      for (int i = 0; i < static_cast<int>(most_unproven); ++i) {
+      for (int i = 0; i < static_cast<int>(max_unproven); ++i) {
         auto socket = listener_.accept();
         if (!socket) break;
-        if (callers_.size() == connections_.size() + most_unproven) callers_.pop_front();
+        if (callers_.size() == connections_.size() + max_unproven) callers_.pop_front();
         std::string from = peer_host(socket->descriptor());
         callers_.push_back({Caller(std::move(*socket), ours_, settings_.secret), std::move(from)});
       }

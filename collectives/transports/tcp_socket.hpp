@@ -50,7 +50,7 @@ class Socket {
   std::optional<Written> write_some_without_copy(std::span<const std::byte> bytes) const;
   struct Finished {
     std::uint32_t writes = 0;  // without copy, that are over
-    bool copied = false;       // the kernel copied all the same, as it does on the loopback: not worth its price here
+    bool copied = false;       // the kernel copied all the same, as it does on the loopback: not worth its cost here
   };
   Finished finished_writes() const;
 

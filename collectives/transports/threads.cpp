@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_waits_reported = 16;
+constexpr std::size_t max_waits_reported = 16;
 
 }  // namespace
 
@@ -251,7 +251,7 @@ std::string ThreadsWorld::report() const {
   const std::lock_guard lock(shared_->mutex);
   std::vector<std::string> waits = shared_->waits;
   std::sort(waits.begin(), waits.end());
-  const std::size_t left_out = waits.size() > most_waits_reported ? waits.size() - most_waits_reported : 0;
+  const std::size_t left_out = waits.size() > max_waits_reported ? waits.size() - max_waits_reported : 0;
   waits.resize(waits.size() - left_out);
   std::string text = shared_->reason;
   for (const std::string& w : waits) text += "\n" + w;

@@ -18,6 +18,6 @@ void gather(std::vector<std::string>& problems, const Action& action) {
 }
 
 // Of one file no more are told: who has so many has one cause.
-inline constexpr std::size_t most_problems_of_a_file = 100;
+inline constexpr std::size_t max_problems_of_a_file = 100;
 
 }  // namespace weft

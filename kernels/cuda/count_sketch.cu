@@ -36,8 +36,8 @@ struct Insertion {
 
 using Sum = unsigned long long;  // of signed units, modulo 2^64
 
-constexpr unsigned each = 4;                // values of a thread that are asked for before the first is used
-constexpr std::size_t most_private = 4096;  // counters of a row that a block keeps for itself: 32 KiB
+constexpr unsigned each = 4;               // values of a thread that are asked for before the first is used
+constexpr std::size_t max_private = 4096;  // counters of a row that a block keeps for itself: 32 KiB
 
 unsigned blocks_for(std::size_t count) { return static_cast<unsigned>(std::min<std::size_t>((count + threads - 1) / threads, 1u << 20)); }
 
@@ -97,7 +97,7 @@ __device__ void add_halves(unsigned* low, unsigned* high, std::int64_t units) {
 
 // Each block has one row, whose sums are its own until the end.
 __global__ void __launch_bounds__(threads) insert_private_kernel(Insertion in, const std::uint32_t* largest, Sum* sums, float* table) {
-  __shared__ unsigned low[most_private], high[most_private];
+  __shared__ unsigned low[max_private], high[max_private];
   for (unsigned c = threadIdx.x; c < in.rows.columns; c += threads) low[c] = high[c] = 0;
   __syncthreads();
   const SketchUnit unit(*largest, in.count);
@@ -163,7 +163,7 @@ void sketch_insert(const SketchShape& shape, std::uint64_t first, std::span<cons
   const unsigned parts = std::min(blocks, 1 + 1024u / static_cast<unsigned>(shape.rows));
   largest_kernel<<<std::min(blocks, 2048u), threads, 0, stream>>>(in, most);
   check_launch("sketch_insert: largest");
-  if (in.rows.columns <= most_private)
+  if (in.rows.columns <= max_private)
     insert_private_kernel<<<parts* static_cast<unsigned>(shape.rows), threads, 0, stream>>>(in, most, sums.as<Sum>(), table.data());
   else
     insert_kernel<<<blocks, threads, 0, stream>>>(in, most, sums.as<Sum>(), table.data());

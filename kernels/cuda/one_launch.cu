@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(threads) one_launch_kernel(OneLaunchCall call,
 
 void one_launch_allreduce(const OneLaunchCall& call, Shots shots, DType type, ReduceOp op, Stream stream) {
   check(op == ReduceOp::sum || op == ReduceOp::avg, "one launch makes no {}", name_of(op));
-  check(call.ranks >= 1 && call.ranks <= most_one_launch_ranks, "one launch of {} ranks", call.ranks);
+  check(call.ranks >= 1 && call.ranks <= max_one_launch_ranks, "one launch of {} ranks", call.ranks);
   check(call.count * size_of(type) <= call.capacity_bytes, "a message of {} x {} B in {} B", call.count, size_of(type),
         call.capacity_bytes);
   check(reinterpret_cast<std::uintptr_t>(call.message) % 16 == 0, "a message that is not aligned to 16 bytes");

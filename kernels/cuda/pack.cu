@@ -11,7 +11,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr std::size_t tile = 64 * 1024;  // bytes of the buffer that a block moves
-constexpr std::size_t most_blocks = 1u << 16;
+constexpr std::size_t max_blocks = 1u << 16;
 
 template <class T>
 DeviceMemory on_device(const std::vector<T>& values) {
@@ -64,7 +64,7 @@ void PackPlan::unpack(Stream stream) const { enqueue(false, stream); }
 
 void PackPlan::enqueue(bool packs, Stream stream) const {
   if (count_ == 0) return;
-  const auto blocks = static_cast<unsigned>(std::min((buffer_.size() + tile - 1) / tile, most_blocks));
+  const auto blocks = static_cast<unsigned>(std::min((buffer_.size() + tile - 1) / tile, max_blocks));
   const auto kernel = packs ? &move<true> : &move<false>;
   kernel<<<blocks, threads, 0, stream>>>(pieces_.as<std::byte*>(), begins_.as<std::size_t>(), count_, buffer_.data());
   check_launch("pack");

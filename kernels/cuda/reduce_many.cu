@@ -7,12 +7,12 @@
 namespace weft::cuda {
 namespace {
 
-constexpr int most_sources = 8;  // of one launch
-constexpr int most_packs = 8;    // in a thread's registers at once: of few sources several each
+constexpr int max_sources = 8;  // of one launch
+constexpr int max_packs = 8;    // in a thread's registers at once: of few sources several each
 
 template <class T>
 struct Sources {
-  const T* data[most_sources];
+  const T* data[max_sources];
   int count;
 };
 
@@ -20,7 +20,7 @@ struct Sources {
 // pack are done one by one, by the first block.
 template <ReduceOp op, int most, class T>
 __global__ void __launch_bounds__(detail::threads) reduce_many_kernel(T* out, Sources<T> in, std::size_t count, std::size_t head) {
-  constexpr int width = 16 / sizeof(T), turns = most_packs / most;
+  constexpr int width = 16 / sizeof(T), turns = max_packs / most;
   using Pack = detail::Pack<T, width>;
   const auto sum = [](T a, T b) { return narrow<T>(combine<op>(widen(a), widen(b))); };
   const std::size_t packs = (count - head) / width;
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(detail::threads) reduce_many_kernel(T* out, So
 
 template <ReduceOp op, int most, class T>
 void launch(T* out, const Sources<T>& in, std::size_t count, std::size_t head, Stream stream) {
-  constexpr std::size_t per_block = detail::threads * (most_packs / most);
+  constexpr std::size_t per_block = detail::threads * (max_packs / most);
   const std::size_t packs = (count - head) * sizeof(T) / 16;
   const std::size_t blocks = std::max<std::size_t>(1, (packs + per_block - 1) / per_block);
   const auto kernel = &reduce_many_kernel<op, most, T>;
@@ -83,12 +83,12 @@ void reduce_many(DType type, ReduceOp op, void* out, std::span<const void* const
     for (bool first = true; !rest.empty(); first = false) {
       Sources<T> some{};
       if (!first) some.data[some.count++] = to;
-      for (; some.count < most_sources && !rest.empty(); rest = rest.subspan(1))
+      for (; some.count < max_sources && !rest.empty(); rest = rest.subspan(1))
         some.data[some.count++] = static_cast<const T*>(rest.front());
-      if (some.count <= most_sources / 2)
-        launch<operation, most_sources / 2>(to, some, count, head, stream);
+      if (some.count <= max_sources / 2)
+        launch<operation, max_sources / 2>(to, some, count, head, stream);
       else
-        launch<operation, most_sources>(to, some, count, head, stream);
+        launch<operation, max_sources>(to, some, count, head, stream);
     }
   });
 }

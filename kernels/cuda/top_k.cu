@@ -19,14 +19,14 @@ namespace {
 using Count = unsigned long long;
 
 constexpr unsigned threads = 512;
-constexpr unsigned most_blocks = 528;      // of kernels that go through everything in turns: four on each multiprocessor of an H100
+constexpr unsigned max_blocks = 528;       // of kernels that go through everything in turns: four on each multiprocessor of an H100
 constexpr unsigned groups_per_thread = 4;  // of four keys, all asked for before the first is used
 constexpr int key_bits = 63;               // of a magnitude without sign and an index
 constexpr int digit_bits = 11;
 constexpr unsigned digits = 1u << digit_bits;
 constexpr int passes = (key_bits + digit_bits - 1) / digit_bits;
 constexpr int sample_passes = 2;  // 22 of the 31 bits of a magnitude
-constexpr std::size_t least_sampled = 1u << 15, most_samples = 1u << 17;
+constexpr std::size_t min_sampled = 1u << 15, max_samples = 1u << 17;
 
 struct Digit {
   int shift;
@@ -249,8 +249,8 @@ void top_k(std::span<const float> values, std::span<Entry> largest, Stream strea
   check_top_k(k, count);
   if (k == 0) return;
 
-  const bool samples = count >= least_sampled;
-  const std::size_t sample = std::min(count / 4, most_samples) / 4 * 4;
+  const bool samples = count >= min_sampled;
+  const std::size_t sample = std::min(count / 4, max_samples) / 4 * 4;
   const std::size_t capacity = samples ? std::min(count, 4 * k + count / 32) : 0;
   const Scratch states(sizeof(States), stream), keys(2 * k * sizeof(std::uint64_t), stream), list(capacity * sizeof(std::uint64_t), stream);
   State *const of_sample = &states.as<States>()->sample, *const all = &states.as<States>()->all;
@@ -264,12 +264,12 @@ void top_k(std::span<const float> values, std::span<Entry> largest, Stream strea
                       .least = k,
                       .capacity = capacity};
   const std::size_t groups = (count + source.before + 3) / 4;
-  const unsigned counting = blocks_for(groups, threads, most_blocks);
+  const unsigned counting = blocks_for(groups, threads, max_blocks);
 
   start_kernel<<<1, threads, 0, stream>>>(states.as<States>(), wanted_of_sample(k, count, sample), k);
   check_launch("top_k: start");
   if (samples) {
-    const unsigned blocks = blocks_for(source.sampled, threads, most_blocks);
+    const unsigned blocks = blocks_for(source.sampled, threads, max_blocks);
     for (int pass = 0; pass < sample_passes; ++pass) {
       count_kernel<<<blocks, threads, 0, stream>>>(of_sample, source, true, pass);
       check_launch("top_k: sample");
@@ -282,7 +282,7 @@ void top_k(std::span<const float> values, std::span<Entry> largest, Stream strea
     count_kernel<<<counting, threads, 0, stream>>>(all, source, false, pass);
     check_launch("top_k: count");
   }
-  const unsigned gathering = blocks_for(groups, threads * groups_per_thread, most_blocks);
+  const unsigned gathering = blocks_for(groups, threads * groups_per_thread, max_blocks);
   collect_kernel<Collects::gathered><<<gathering, threads, 0, stream>>>(states.as<States>(), source, unsorted, k);
   check_launch("top_k: gather");
 

@@ -33,11 +33,11 @@ BitsPerSecond least_of(const std::vector<FlowCap>& caps) {
 
 void Fabric::append_caps(int, int, std::vector<FlowCap>&) const {}
 
-FlowClaim Fabric::claim(int, int) const { return {}; }
+FlowTerms Fabric::terms(int, int) const { return {}; }
 
 bool Fabric::append_copy_path(int, Copy, std::vector<Hop>&) const { return false; }
 
-FlowClaim Fabric::copy_claim(int) const { return {}; }
+FlowTerms Fabric::copy_terms(int) const { return {}; }
 
 NodeId Fabric::add_device(Device device) { return static_cast<NodeId>(boost::add_vertex(std::move(device), *graph_)); }
 

@@ -55,11 +55,11 @@ struct Hop {
   friend bool operator==(const Hop&, const Hop&) = default;
 };
 
-// What a flow may claim of the links that it shares.
-struct FlowClaim {
-  double weight = 1;         // flows with one bottleneck share it in proportion to their weights
-  BitsPerSecond ceiling{0};  // the most that one flow gets; 0: what its links give
-  friend bool operator==(const FlowClaim&, const FlowClaim&) = default;
+// What a flow may terms of the links that it shares.
+struct FlowTerms {
+  double weight = 1;          // flows with one bottleneck share it in proportion to their weights
+  BitsPerSecond rate_cap{0};  // the most that one flow gets; 0: what its links give
+  friend bool operator==(const FlowTerms&, const FlowTerms&) = default;
 };
 
 // What one flow gets of a link at most, however idle the link is.
@@ -68,7 +68,7 @@ struct FlowCap {
   BitsPerSecond rate{};
 };
 
-// The ceiling that these make; 0: none.
+// The rate cap that these make; 0: none.
 BitsPerSecond least_of(const std::vector<FlowCap>& caps);
 
 struct Graph;  // graph.hpp
@@ -98,9 +98,9 @@ class Fabric {
   virtual int path_count(int from, int to) const = 0;
   virtual void append_path(int from, int to, int choice, std::vector<Hop>& path) const = 0;
 
-  // What messages from one endpoint to another claim.
-  virtual FlowClaim claim(int from, int to) const;
-  // The links that cap such a message's rate, appended to `caps`: the claim's ceiling is the least of their rates.
+  // What messages from one endpoint to another terms.
+  virtual FlowTerms terms(int from, int to) const;
+  // The links that cap such a message's rate, appended to `caps`: their rate cap is the least of their rates.
   virtual void append_caps(int from, int to, std::vector<FlowCap>& caps) const;
 
   // The device by which the endpoint hangs on the fabric's switches: itself, or the NIC that it uses in its server.
@@ -109,7 +109,7 @@ class Fabric {
   // Copies between an endpoint and the host memory next to it; false where there is no such memory.
   enum class Copy { to_endpoint, to_host };
   virtual bool append_copy_path(int endpoint, Copy direction, std::vector<Hop>& path) const;
-  virtual FlowClaim copy_claim(int endpoint) const;
+  virtual FlowTerms copy_terms(int endpoint) const;
 
  protected:
   Fabric();

@@ -29,7 +29,7 @@ BitsPerSecond slowest_endpoint(const FabricSpec& spec) {
         if constexpr (requires { s.host_link; }) {
           return s.host_link.bandwidth;
         } else if constexpr (requires { s.platform; }) {
-          return s.platform->most_from_a_host();
+          return s.platform->max_from_a_host();
         } else {
           std::map<std::string, BitsPerSecond> out_of;
           for (const std::string& node : s.nodes) out_of[node] = {};

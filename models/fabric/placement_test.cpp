@@ -19,7 +19,7 @@ BiGraph bigraph_100g(int switches, int nodes) {
 }
 const Star star{.nodes = 10, .host_link = link_100g};
 
-int most_flows(const BiGraph& spec, PlacementPolicy policy, int ranks) {
+int max_flows(const BiGraph& spec, PlacementPolicy policy, int ranks) {
   const auto net = build(spec);
   Routes routes(*net, {});
   return link_load(halving_doubling_allreduce(ranks), place({.policy = policy}, ranks, spec), routes).max_flows_per_link();
@@ -64,9 +64,9 @@ TEST_CASE("placement: with hdrm every step of halving-doubling has the links bet
     for (int nodes = 1; nodes <= switches / 2; nodes *= 2) {
       CAPTURE(switches);
       CAPTURE(nodes);
-      CHECK(most_flows(bigraph_100g(switches, nodes), PlacementPolicy::hdrm, switches * nodes) == 1);
+      CHECK(max_flows(bigraph_100g(switches, nodes), PlacementPolicy::hdrm, switches * nodes) == 1);
     }
-  CHECK(most_flows(bigraph_100g(16, 4), PlacementPolicy::linear, 64) > 1);
+  CHECK(max_flows(bigraph_100g(16, 4), PlacementPolicy::linear, 64) > 1);
 }
 
 TEST_CASE("placement: hdrm of fewer ranks fills a smaller BiGraph, and still has the links to itself") {
@@ -75,7 +75,7 @@ TEST_CASE("placement: hdrm of fewer ranks fills a smaller BiGraph, and still has
     CAPTURE(ranks);
     const auto nodes = place({.policy = PlacementPolicy::hdrm}, ranks, spec);
     CHECK(std::set<int>(nodes.begin(), nodes.end()).size() == static_cast<std::size_t>(ranks));
-    if (ranks > 1) CHECK(most_flows(spec, PlacementPolicy::hdrm, ranks) == 1);
+    if (ranks > 1) CHECK(max_flows(spec, PlacementPolicy::hdrm, ranks) == 1);
   }
   // Four ranks: the pairs (0, 1) and (3, 2) on upper and lower switches 0 and 1, which are the first four in turn.
   CHECK(place({.policy = PlacementPolicy::hdrm}, 4, spec) == std::vector{0, 4, 12, 8});

@@ -48,8 +48,8 @@ std::vector<Problem> problems(const ProgrammableSwitches& p, const Fabric& fabri
   std::vector<Problem> out;
   if (p.payload.count != 0 && p.payload.count < bytes_per_value)
     out.push_back({"/payload", fmt::format("must hold at least one value of {} bytes, got {}", bytes_per_value, to_string(p.payload))});
-  if (p.aggregators < 1 || p.aggregators > most_aggregators)
-    out.push_back({"/aggregators", fmt::format("must be between 1 and {}, got {}", most_aggregators, p.aggregators)});
+  if (p.aggregators < 1 || p.aggregators > max_aggregators)
+    out.push_back({"/aggregators", fmt::format("must be between 1 and {}, got {}", max_aggregators, p.aggregators)});
   if (p.mark_above.count < 0) out.push_back({"/mark_above", fmt::format("must not be negative, got {}", to_string(p.mark_above))});
   if (p.packets_per_second < 0) out.push_back({"/packets_per_second", fmt::format("must be at least 1, got {}", p.packets_per_second)});
   if (p.switches == ProgrammableSwitches::edge) return out;

@@ -102,7 +102,7 @@ RouteId Routes::add_route_of_tree(int from, int to) {
   latency_.push_back(up ? way->second.up : way->second.down);
   bandwidth_.push_back(bandwidth);
   path_class_.push_back(way->second.path_class);
-  claim_.push_back(way->second.claim);
+  terms_.push_back(way->second.terms);
   of_switches_.push_back(1);
   return static_cast<RouteId>(latency_.size() - 1);
 }
@@ -128,7 +128,7 @@ RouteId Routes::add_route(int from, int to) {
   latency_.push_back(latency);
   bandwidth_.push_back(bandwidth);
   path_class_.push_back(way.result());
-  claim_.push_back(fabric_.claim(from, to));
+  terms_.push_back(fabric_.terms(from, to));
   of_switches_.push_back(0);
   return static_cast<RouteId>(latency_.size() - 1);
 }

@@ -52,7 +52,7 @@ class Routes {
 
   PathClass path_class(RouteId id) const { return path_class_[static_cast<std::size_t>(id)]; }
   bool leaves_server(RouteId id) const { return weft::leaves_server(path_class(id)); }
-  FlowClaim claim(RouteId id) const { return claim_[static_cast<std::size_t>(id)]; }
+  FlowTerms terms(RouteId id) const { return terms_[static_cast<std::size_t>(id)]; }
   bool to_or_from_switches(RouteId id) const { return of_switches_[static_cast<std::size_t>(id)] != 0; }
 
   const Fabric& fabric() const { return fabric_; }
@@ -85,7 +85,7 @@ class Routes {
   LargeTable<SimTime> latency_;
   LargeTable<BitsPerSecond> bandwidth_;
   LargeTable<PathClass> path_class_;
-  LargeTable<FlowClaim> claim_;
+  LargeTable<FlowTerms> terms_;
   LargeTable<char> of_switches_;                          // by route
   std::vector<std::shared_ptr<const SwitchTree>> trees_;  // by place, from that of the last endpoint on
   std::vector<int> flows_;                                // by link, in the current step; least_loaded only

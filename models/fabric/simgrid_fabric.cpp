@@ -23,10 +23,10 @@ class PlatformFabric final : public Fabric {
     for (const int link : route(from, to)) path.push_back({link, 0});
   }
 
-  FlowClaim claim(int from, int to) const override {
+  FlowTerms terms(int from, int to) const override {
     std::vector<FlowCap> caps;
     append_caps(from, to, caps);
-    return {.ceiling = least_of(caps)};
+    return {.rate_cap = least_of(caps)};
   }
 
   void append_caps(int from, int to, std::vector<FlowCap>& caps) const override {

@@ -61,7 +61,7 @@ SwitchTree switch_tree(const Fabric& fabric, std::span<const int> endpoints, int
     std::vector<Hop> back = path_between(fabric, other, endpoint, number);
     std::ranges::reverse(back);
     widest = std::max(widest, class_of(fabric, there));
-    SwitchTree::Way way{.claim = fabric.claim(endpoint, other)};
+    SwitchTree::Way way{.terms = fabric.terms(endpoint, other)};
     way.up = up.add(
         there, [&](LinkId link) { return fabric.to(link); }, way.hops);
     way.down = down.add(

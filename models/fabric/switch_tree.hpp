@@ -16,7 +16,7 @@ struct SwitchTree {
     std::vector<Hop> hops = {};
     SimTime up = {}, down = {};  // latency, to the root and from it
     PathClass path_class = {};
-    FlowClaim claim = {};
+    FlowTerms terms = {};
   };
   std::map<int, Way> ways;  // by endpoint
 };

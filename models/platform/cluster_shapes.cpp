@@ -8,7 +8,7 @@ namespace {
 
 std::int64_t product_of(const std::vector<int>& all) {
   std::int64_t out = 1;
-  for (const int one : all) out = std::min<std::int64_t>(out * one, std::int64_t{2} * most_platform_links);
+  for (const int one : all) out = std::min<std::int64_t>(out * one, std::int64_t{2} * max_platform_links);
   return out;
 }
 
@@ -47,7 +47,7 @@ std::unique_ptr<ClusterShape> read_cluster_shape(const PlatformElement& cluster,
                                            [&](const auto& list) { return list.size() == static_cast<std::size_t>(lists[0][0]); });
     if (!right) return wrong("levels, children, parents and cables by level, \"2;4,4;1,2;1,2\"");
     if (!needs(product_of(lists[1]))) return nullptr;
-    if (fat_tree_links(lists) > static_cast<std::int64_t>(most_platform_links)) return wrong("at most 4194304 links");
+    if (fat_tree_links(lists) > static_cast<std::int64_t>(max_platform_links)) return wrong("at most 4194304 links");
     return fat_tree_shape({lists[1], lists[2], lists[3]}, cables);
   }
   if (topology == "DRAGONFLY") {
@@ -57,7 +57,7 @@ std::unique_ptr<ClusterShape> read_cluster_shape(const PlatformElement& cluster,
     if (p.groups > p.routers) return wrong("with at least as many routers in a chassis as groups: router g is cabled to group g");
     if (!needs(product_of({p.groups, p.chassis, p.routers, p.nodes}))) return nullptr;
     const std::int64_t joined = product_of({p.groups, p.chassis, p.routers, p.routers + p.chassis});
-    if (joined + std::int64_t{p.groups} * p.groups > static_cast<std::int64_t>(most_platform_links)) return wrong("at most 4194304 links");
+    if (joined + std::int64_t{p.groups} * p.groups > static_cast<std::int64_t>(max_platform_links)) return wrong("at most 4194304 links");
     return shape_of_groups(p, cables);
   }
   cluster.refuse("topology of <cluster> must be FLAT, TORUS, FAT_TREE or DRAGONFLY, got {}", shown_value(topology));

@@ -87,16 +87,16 @@ double Platform::sent_from(PointId host) const {
   return sum;
 }
 
-BitsPerSecond Platform::most_from_a_host() const {
+BitsPerSecond Platform::max_from_a_host() const {
   std::call_once(looked_at_hosts_, [&] {
     double most = 1;
-    if (hosts.size() <= most_hosts_looked_at)
+    if (hosts.size() <= max_hosts_looked_at)
       for (const PointId host : hosts) most = std::max(most, sent_from(host));
     else
       for (const PlatformLink& link : links) most += static_cast<double>(link.bandwidth.count);
-    most_from_a_host_ = {static_cast<std::int64_t>(std::min(most, 9e18))};
+    max_from_a_host_ = {static_cast<std::int64_t>(std::min(most, 9e18))};
   });
-  return most_from_a_host_;
+  return max_from_a_host_;
 }
 
 }  // namespace weft

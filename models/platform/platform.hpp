@@ -64,8 +64,8 @@ class Platform {
 
   // What no host sends more than: of the host with the most, what the links give together that its routes begin with. The routes of more
   // hosts than these are too many to look at, and no host sends more than all links give.
-  static constexpr std::size_t most_hosts_looked_at = 1024;
-  BitsPerSecond most_from_a_host() const;
+  static constexpr std::size_t max_hosts_looked_at = 1024;
+  BitsPerSecond max_from_a_host() const;
 
  private:
   double sent_from(PointId host) const;
@@ -77,7 +77,7 @@ class Platform {
                               std::pair<PointId, PointId>& key) const;
 
   mutable std::once_flag looked_at_hosts_;
-  mutable BitsPerSecond most_from_a_host_{};
+  mutable BitsPerSecond max_from_a_host_{};
 };
 
 inline constexpr std::size_t max_platform_bytes = 256 << 20;

@@ -14,7 +14,7 @@ std::optional<std::vector<int>> radical(std::string_view text) {
     const auto first = whole_number(range.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : whole_number(range.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last > 1 << 30) return std::nullopt;
-    if (static_cast<std::size_t>(*last - *first) >= most_platform_hosts || out.size() > most_platform_hosts) return std::nullopt;
+    if (static_cast<std::size_t>(*last - *first) >= max_platform_hosts || out.size() > max_platform_hosts) return std::nullopt;
     for (std::int64_t i = *first; i <= *last; ++i) out.push_back(static_cast<int>(i));
     if (comma == std::string_view::npos) return out;
     text = text.substr(comma + 1);
@@ -27,7 +27,7 @@ std::optional<std::vector<int>> numbers(std::string_view text) {
   while (true) {
     const std::size_t comma = text.find(',');
     const auto number = whole_number(text.substr(0, comma));
-    if (!number || *number < 1 || *number > static_cast<std::int64_t>(most_platform_hosts)) return std::nullopt;
+    if (!number || *number < 1 || *number > static_cast<std::int64_t>(max_platform_hosts)) return std::nullopt;
     out.push_back(static_cast<int>(*number));
     if (comma == std::string_view::npos) return out;
     text = text.substr(comma + 1);
@@ -71,8 +71,8 @@ std::optional<std::vector<int>> PlatformElement::host_numbers() const {
   const std::string given = text("radical");
   auto out = radical(given);
   if (!out)
-    refuse("radical of <{}> must be numbers and ranges such as \"0-15,20\", of at most {} hosts, got {}", element_.name,
-           most_platform_hosts, shown_value(given));
+    refuse("radical of <{}> must be numbers and ranges such as \"0-15,20\", of at most {} hosts, got {}", element_.name, max_platform_hosts,
+           shown_value(given));
   return out;
 }
 

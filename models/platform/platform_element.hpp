@@ -12,7 +12,7 @@
 
 namespace weft {
 
-inline constexpr std::size_t most_platform_hosts = 1 << 17, most_platform_links = 1 << 22;
+inline constexpr std::size_t max_platform_hosts = 1 << 17, max_platform_links = 1 << 22;
 
 // What is wrong is added to `problems` with the element's line, and something harmless is returned.
 class PlatformElement {

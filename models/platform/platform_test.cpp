@@ -137,7 +137,7 @@ TEST_CASE("what passes a fatpipe has at most its bandwidth, and its latency") {
 )"));
   CHECK(route(*platform, "b", "a") == Names{"pipe", "wire_DOWN"});
   const auto fabric = build(SimgridFabric{.file = "f", .platform = platform});
-  CHECK(fabric->claim(0, 1).ceiling == 1_Gbps);
+  CHECK(fabric->terms(0, 1).rate_cap == 1_Gbps);
   Routes routes(*fabric, {});
   CHECK(routes.latency(routes.of(0, 1)) == 5_us);
   CHECK(routes.bandwidth(routes.of(0, 1)) == 10_Gbps);
@@ -214,7 +214,7 @@ TEST_CASE("no host sends more than the links together that its routes begin with
     return read_platform(fmt::format("<platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-11\" speed=\"1Gf\" "
                                      "bw=\"12.5GBps\" lat=\"1us\" {}/></platform>",
                                      shape))
-        ->most_from_a_host();
+        ->max_from_a_host();
   };
   CHECK(cluster("topology=\"TORUS\" topo_parameters=\"3,2,2\"") == 400_Gbps);
   CHECK(cluster("") == 100_Gbps);
@@ -229,7 +229,7 @@ TEST_CASE("no host sends more than the links together that its routes begin with
                zone(fmt::format("{}{}<route src=\"a\" dst=\"b\"><link_ctn id=\"{}\"/></route>\n<route src=\"a\" dst=\"c\"><link_ctn "
                                 "id=\"{}\"/></route>\n<route src=\"b\" dst=\"c\"><link_ctn id=\"{}\"/></route>\n",
                                 hosts, links, ab, ac, bc)))
-        ->most_from_a_host();
+        ->max_from_a_host();
   };
   CHECK(joined("x", "x", "x") == 1_Gbps);
   CHECK(joined("x", "p", "x") == 4_Gbps);

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_in_shortest = 16384;
+constexpr std::size_t max_in_shortest = 16384;
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -125,8 +125,8 @@ class PlatformReader {
   }
 
   bool is_too_large(const XmlElement& e) {
-    if (p_->hosts.size() <= most_platform_hosts && links().size() <= most_platform_links) return false;
-    problems_.add(e.line, "a platform may have {} hosts and {} links", most_platform_hosts, most_platform_links);
+    if (p_->hosts.size() <= max_platform_hosts && links().size() <= max_platform_links) return false;
+    problems_.add(e.line, "a platform may have {} hosts and {} links", max_platform_hosts, max_platform_links);
     return true;
   }
 
@@ -387,14 +387,14 @@ class PlatformReader {
     auto* const routed = dynamic_cast<RoutedZone*>(&zone);
     if (routed == nullptr) return;
     routed->number_points();
-    if (routed->shortest_points() > most_in_shortest)
-      problems_.add(zone.line, "shortest ways are found among at most {} hosts, routers and zones, got {}", most_in_shortest,
+    if (routed->shortest_points() > max_in_shortest)
+      problems_.add(zone.line, "shortest ways are found among at most {} hosts, routers and zones, got {}", max_in_shortest,
                     routed->shortest_points());
   }
 
   // Between all hosts, or where these are many between the first and all others.
   void check_routes() {
-    constexpr std::size_t most_checked = 256;
+    constexpr std::size_t max_checked = 256;
     const std::vector<PointId>& hosts = p_->hosts;
     std::vector<int> scratch;
     const auto check = [&](PointId from, PointId to) {
@@ -407,7 +407,7 @@ class PlatformReader {
     };
     for (const PointId from : hosts)
       for (const PointId to : hosts)
-        if ((hosts.size() <= most_checked || from == hosts.front() || to == hosts.front()) && !check(from, to)) return;
+        if ((hosts.size() <= max_checked || from == hosts.front() || to == hosts.front()) && !check(from, to)) return;
   }
 
   std::shared_ptr<Platform> p_ = std::make_shared<Platform>();

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_steps = 100'000;  // of one search
+constexpr int max_steps = 100'000;  // of one search
 
 // Lanes between GPUs; `split`: each counts as so many of a part of its rate.
 class Lanes {
@@ -51,7 +51,7 @@ class Lanes {
   }
 
   // No more undirected rings than this are left.
-  int most_rings() const {
+  int max_rings() const {
     int least = of(0) / 2;
     for (int gpu = 1; gpu < gpus_; ++gpu) least = std::min(least, of(gpu) / 2);
     return least;
@@ -118,7 +118,7 @@ class Search {
     if (order_[1] > order_.back()) return;  // the other way round
     rings_.push_back(order_);
     if (rings_.size() > best_.size()) best_ = rings_;
-    const auto reachable = rings_.size() + static_cast<std::size_t>(left_.most_rings());
+    const auto reachable = rings_.size() + static_cast<std::size_t>(left_.max_rings());
     if (reachable > best_.size() && !done()) {
       const Order ring = std::exchange(order_, {});
       const std::vector<bool> seen = std::exchange(seen_, std::vector<bool>(seen_.size()));
@@ -128,12 +128,12 @@ class Search {
     rings_.pop_back();
   }
 
-  bool done() const { return steps_ > most_steps || best_.size() == static_cast<std::size_t>(most_); }
+  bool done() const { return steps_ > max_steps || best_.size() == static_cast<std::size_t>(most_); }
 
   std::vector<int> relays_;
   Lanes left_;
   std::vector<bool> seen_;
-  const int most_ = left_.most_rings();
+  const int most_ = left_.max_rings();
   int steps_ = 0;
   Order order_;
   std::vector<Order> rings_, best_;

@@ -87,13 +87,13 @@ class ServerFabric final : public Fabric {
     append(to, ServerPaths::back(paths_.to_nic(gpu(to))), path);
   }
 
-  FlowClaim claim(int from, int to) const override {
-    if (peer_path(from, to)) return paths_.peer_claim(gpu(from), gpu(to));
-    const FlowClaim a = paths_.nic_claim(gpu(from)), b = paths_.nic_claim(gpu(to));
-    FlowClaim all{.weight = std::min(a.weight, b.weight)};
-    const FlowClaim outside = port(from) != port(to) ? inner_->claim(port(from), port(to)) : FlowClaim{};
-    for (const BitsPerSecond ceiling : {a.ceiling, b.ceiling, outside.ceiling})
-      if (ceiling.count > 0 && (all.ceiling.count == 0 || ceiling < all.ceiling)) all.ceiling = ceiling;
+  FlowTerms terms(int from, int to) const override {
+    if (peer_path(from, to)) return paths_.peer_terms(gpu(from), gpu(to));
+    const FlowTerms a = paths_.nic_terms(gpu(from)), b = paths_.nic_terms(gpu(to));
+    FlowTerms all{.weight = std::min(a.weight, b.weight)};
+    const FlowTerms outside = port(from) != port(to) ? inner_->terms(port(from), port(to)) : FlowTerms{};
+    for (const BitsPerSecond rate_cap : {a.rate_cap, b.rate_cap, outside.rate_cap})
+      if (rate_cap.count > 0 && (all.rate_cap.count == 0 || rate_cap < all.rate_cap)) all.rate_cap = rate_cap;
     return all;
   }
 
@@ -111,7 +111,7 @@ class ServerFabric final : public Fabric {
     append(endpoint, direction == Copy::to_host ? to_memory : ServerPaths::back(to_memory), path);
     return true;
   }
-  FlowClaim copy_claim(int endpoint) const override { return paths_.memory_claim(gpu(endpoint)); }
+  FlowTerms copy_terms(int endpoint) const override { return paths_.memory_terms(gpu(endpoint)); }
 
  private:
   int gpu(int endpoint) const { return endpoint % gpus_; }

@@ -55,8 +55,8 @@ TEST_CASE("servers: inside a server the policy holds, and GPUs of one NIC meet i
         "server0/gpu3 server0/switch1 server0/socket1 server0/socket0-socket1 server0/socket0 server0/switch0 server0/nic0 switch "
         "server1/nic0 server1/switch0 "
         "server1/gpu0");
-  CHECK(upi->claim(0, 4) == FlowClaim{});
-  CHECK(upi->claim(3, 4).weight < 1);
+  CHECK(upi->terms(0, 4) == FlowTerms{});
+  CHECK(upi->terms(3, 4).weight < 1);
   const auto nic = build(two_on_a_star, with_policy("single_nic", PeerPolicy::nic));
   CHECK(drawn(*nic, "server0/gpu0", "server0/gpu1") == "server0/gpu0 server0/switch0 server0/nic0 server0/switch0 server0/gpu1");
 }
@@ -165,6 +165,6 @@ TEST_CASE("server fabric: what a FATPIPE of a platform leaves one flow holds bet
     <link id="pipe" bandwidth="4Gbps" latency="1us" sharing_policy="FATPIPE"/>
     <route src="a" dst="b"><link_ctn id="pipe"/></route></zone></platform>)")};
   const auto net = build(platform, server_preset("single_nic"));
-  CHECK(net->claim(0, net->endpoints() - 1).ceiling == 4_Gbps);
-  CHECK(net->claim(0, 1).ceiling.count == 0);
+  CHECK(net->terms(0, net->endpoints() - 1).rate_cap == 4_Gbps);
+  CHECK(net->terms(0, 1).rate_cap.count == 0);
 }

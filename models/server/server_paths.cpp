@@ -194,13 +194,13 @@ void ServerPaths::claim_links(const Server& server) {
   SimTime shortest = SimTime::never();
   for (const Path& path : to_nic_)
     if (!path.empty()) shortest = std::min(shortest, latency(path));
-  const auto claim = [&](const Path& path, bool between_devices) {
-    FlowClaim out;
+  const auto terms = [&](const Path& path, bool between_devices) {
+    FlowTerms out;
     if (path.empty()) return out;
     const SimTime way = latency(path);
     if (shortest.ps > 0 && way.ps > 0) out.weight = static_cast<double>(shortest.ps) / static_cast<double>(way.ps);
     if (crosses_sockets(path)) out.weight *= server.inter_socket_weight;
-    if (between_devices) out.ceiling = least_of(caps(path));
+    if (between_devices) out.rate_cap = least_of(caps(path));
     return out;
   };
   for (std::size_t i = 0; i < peer_.size(); ++i) {
@@ -208,10 +208,10 @@ void ServerPaths::claim_links(const Server& server) {
       const DirectedLink& link = links_[static_cast<std::size_t>(id)];
       return is_nvlink(kind(link.from), kind(link.to));
     });
-    peer_claim_.push_back(over_pcie ? claim(peer_[i], true) : FlowClaim{});
+    peer_terms_.push_back(over_pcie ? terms(peer_[i], true) : FlowTerms{});
   }
-  for (const Path& path : to_nic_) nic_claim_.push_back(claim(path, true));
-  for (const Path& path : to_memory_) memory_claim_.push_back(claim(path, false));
+  for (const Path& path : to_nic_) nic_terms_.push_back(terms(path, true));
+  for (const Path& path : to_memory_) memory_terms_.push_back(terms(path, false));
 }
 
 std::vector<FlowCap> ServerPaths::caps(const Path& path) const {

@@ -47,14 +47,14 @@ class ServerPaths {
 
   // From GPU to GPU inside the server; empty: through their NICs.
   const Path& peer(int from, int to) const { return peer_[pair(from, to)]; }
-  FlowClaim peer_claim(int from, int to) const { return peer_claim_[pair(from, to)]; }
+  FlowTerms peer_terms(int from, int to) const { return peer_terms_[pair(from, to)]; }
 
   int nic_of(int gpu) const { return nic_of_[static_cast<std::size_t>(gpu)]; }
   const Path& to_nic(int gpu) const { return to_nic_[static_cast<std::size_t>(gpu)]; }
-  FlowClaim nic_claim(int gpu) const { return nic_claim_[static_cast<std::size_t>(gpu)]; }
+  FlowTerms nic_terms(int gpu) const { return nic_terms_[static_cast<std::size_t>(gpu)]; }
 
   const Path& to_memory(int gpu) const { return to_memory_[static_cast<std::size_t>(gpu)]; }
-  FlowClaim memory_claim(int gpu) const { return memory_claim_[static_cast<std::size_t>(gpu)]; }
+  FlowTerms memory_terms(int gpu) const { return memory_terms_[static_cast<std::size_t>(gpu)]; }
 
   // What its links cap where a way between devices passes a socket (Server::root_complex_payload); LinkId is here an index of links().
   std::vector<FlowCap> caps(const Path& path) const;
@@ -93,7 +93,7 @@ class ServerPaths {
   std::vector<Path> peer_;
   std::vector<int> nic_of_;
   std::vector<Path> to_nic_, to_memory_;
-  std::vector<FlowClaim> peer_claim_, nic_claim_, memory_claim_;
+  std::vector<FlowTerms> peer_terms_, nic_terms_, memory_terms_;
   int root_complex_payload_ = 0;
 };
 

@@ -65,7 +65,7 @@ TEST_CASE("server: the policy decides how a message goes from GPU to GPU") {
   // NVLink comes before every policy.
   const ServerPaths dgx(preset_with_policy("dgx_a100", PeerPolicy::nic));
   CHECK(drawn(dgx, dgx.peer(0, 7)) == "gpu0 nvswitch gpu7");
-  CHECK(dgx.peer_claim(0, 7) == FlowClaim{});
+  CHECK(dgx.peer_terms(0, 7) == FlowTerms{});
 }
 
 TEST_CASE("server: with nvlink_relay a message goes through a GPU that NVLinks join to both, else over PCIe") {
@@ -74,7 +74,7 @@ TEST_CASE("server: with nvlink_relay a message goes through a GPU that NVLinks j
   const ServerPaths relay(s);
   CHECK(drawn(relay, relay.peer(gpu("gpu3"), gpu("gpu4"))) == "gpu3 gpu0 gpu4");
   CHECK(drawn(relay, relay.peer(gpu("gpu0"), gpu("gpu3"))) == "gpu0 gpu3");
-  CHECK(relay.peer_claim(gpu("gpu3"), gpu("gpu4")) == FlowClaim{});
+  CHECK(relay.peer_terms(gpu("gpu3"), gpu("gpu4")) == FlowTerms{});
   s.policy = PeerPolicy::pcie_upi;
   const ServerPaths upi(s);
   CHECK(drawn(upi, upi.peer(gpu("gpu3"), gpu("gpu4"))) == "gpu3 switch1 socket0 socket1 switch2 gpu4");
@@ -123,18 +123,18 @@ TEST_CASE("server: GPUs use the nearest NIC and share several equally near ones 
   CHECK(nics(told) == std::vector{0, 0, 3, 3});
 }
 
-TEST_CASE("server: claims follow the way: credits by round trip, sockets by their weight, cut packets by their rate") {
+TEST_CASE("server: terms follow the way: credits by round trip, sockets by their weight, cut packets by their rate") {
   const Server s = server_preset("single_nic");
   const ServerPaths paths(s);
   // gpu0 - switch0 - nic0: 2 x 150 ns, the shortest way. gpu2 to nic0: 150 + 200 + 500 + 200 + 150 = 1200 ns, between sockets.
-  CHECK(paths.nic_claim(0) == FlowClaim{});
-  CHECK(paths.nic_claim(2).weight == doctest::Approx(300.0 / 1200 * 0.5));
-  CHECK(paths.nic_claim(2).ceiling == pcie_rate({.generation = 3, .width = 16, .max_payload = 64}));
-  CHECK(paths.peer_claim(0, 1) == FlowClaim{});
-  CHECK(paths.peer_claim(0, 2) == paths.nic_claim(2));
+  CHECK(paths.nic_terms(0) == FlowTerms{});
+  CHECK(paths.nic_terms(2).weight == doctest::Approx(300.0 / 1200 * 0.5));
+  CHECK(paths.nic_terms(2).rate_cap == pcie_rate({.generation = 3, .width = 16, .max_payload = 64}));
+  CHECK(paths.peer_terms(0, 1) == FlowTerms{});
+  CHECK(paths.peer_terms(0, 2) == paths.nic_terms(2));
   // Host memory: 150 + 200 + 90 ns; nothing is cut.
-  CHECK(paths.memory_claim(0).weight == doctest::Approx(300.0 / 440));
-  CHECK(paths.memory_claim(0).ceiling.count == 0);
+  CHECK(paths.memory_terms(0).weight == doctest::Approx(300.0 / 440));
+  CHECK(paths.memory_terms(0).rate_cap.count == 0);
 }
 
 TEST_CASE("server: what cannot be built is refused, everything at once") {

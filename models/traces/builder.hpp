@@ -36,7 +36,7 @@ class Missing {
 };
 
 constexpr std::int64_t longest_traced_us = 9'000'000'000'000;  // 104 days: what the simulator's time holds
-constexpr std::int64_t most_traced_bytes = std::int64_t{1} << 50;
+constexpr std::int64_t max_traced_bytes = std::int64_t{1} << 50;
 
 constexpr const char* cut_off_parts = "the all-to-all leaves out some of its parts; the largest of the others is taken for all";
 

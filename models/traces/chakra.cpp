@@ -198,7 +198,7 @@ TraceFile parse_chakra(std::string_view bytes, const std::string& file) {
   ChakraRank rank(file);
   std::string_view rest = bytes;
   std::vector<std::string> problems;
-  for (std::size_t record = 0; !rest.empty() && problems.size() < most_problems_of_a_file; ++record) {
+  for (std::size_t record = 0; !rest.empty() && problems.size() < max_problems_of_a_file; ++record) {
     const std::size_t offset = bytes.size() - rest.size();
     bool goes_on = false;
     const auto wrong = [&](const std::string& what) {

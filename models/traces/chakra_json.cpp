@@ -60,7 +60,7 @@ TraceFile parse_chakra_json(std::string_view text, const std::string& file) {
   if (!nodes || !nodes->is_array()) throw InputError(fmt::format("{}: /workload_graph must be a list of nodes", file));
   ChakraRank rank(file);
   std::vector<std::string> problems;
-  for (std::size_t i = 0; i < nodes->size() && problems.size() < most_problems_of_a_file; ++i)
+  for (std::size_t i = 0; i < nodes->size() && problems.size() < max_problems_of_a_file; ++i)
     gather(problems, [&] { rank.add(node_of((*nodes)[i], file, i)); });
   if (!problems.empty()) throw InputError(std::move(problems));
   return rank.finish();

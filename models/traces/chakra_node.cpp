@@ -86,8 +86,8 @@ void ChakraRank::add(const ChakraNode& node) {
     builder_.refuse(node.id, fmt::format("\"type\" must be from 0 to {}, got {}", ChakraNode::types - 1, node.type));
   if (node.duration_us > static_cast<std::uint64_t>(longest_traced_us))
     builder_.refuse(node.id, fmt::format("lasts {} us; at most {} (104 days) can be simulated", node.duration_us, longest_traced_us));
-  if (node.comm_size && (*node.comm_size < 0 || *node.comm_size > most_traced_bytes))
-    builder_.refuse(node.id, fmt::format("\"comm_size\" must be from 0 to {}, got {}", most_traced_bytes, *node.comm_size));
+  if (node.comm_size && (*node.comm_size < 0 || *node.comm_size > max_traced_bytes))
+    builder_.refuse(node.id, fmt::format("\"comm_size\" must be from 0 to {}, got {}", max_traced_bytes, *node.comm_size));
   const bool cpu = node.is_cpu_op.value_or(false);
   TracedOperation o{.unit = lane(cpu, cpu ? node.tid.value_or(0) : node.stream.value_or(node.tid.value_or(0))),
                     .duration = {static_cast<std::int64_t>(node.duration_us) * 1'000'000},

@@ -81,7 +81,7 @@ std::string read_trace_bytes(const std::filesystem::path& file) {
   std::string bytes;
   const std::uintmax_t size = std::filesystem::file_size(file, error);
   if (!error) {
-    if (size > most_trace_bytes) refuse(fmt::format("it has {} bytes; at most {} are read", size, most_trace_bytes));
+    if (size > max_trace_bytes) refuse(fmt::format("it has {} bytes; at most {} are read", size, max_trace_bytes));
     bytes.resize(static_cast<std::size_t>(size));
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bytes.resize(static_cast<std::size_t>(in.gcount()));

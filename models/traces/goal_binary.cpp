@@ -82,8 +82,8 @@ TracedOperation operation_of(const Node& n, std::uint32_t index, std::uint32_t r
   if (n.peer >= ranks && !(receives && n.peer == any)) refuse(fmt::format("is a message with rank {}, of {}", n.peer, ranks));
   if (n.tag > static_cast<std::uint32_t>(std::numeric_limits<int>::max()) && !(receives && n.tag == any))
     refuse(fmt::format("has tag {}", n.tag));
-  if (n.size > static_cast<std::uint64_t>(most_traced_bytes))
-    refuse(fmt::format("is of {} bytes; at most {} can be simulated", n.size, most_traced_bytes));
+  if (n.size > static_cast<std::uint64_t>(max_traced_bytes))
+    refuse(fmt::format("is of {} bytes; at most {} can be simulated", n.size, max_traced_bytes));
   o.peer = n.peer == any ? TracedOperation::any_rank : static_cast<Rank>(n.peer);
   o.tag = n.tag == any ? TracedOperation::any_tag : static_cast<int>(n.tag);
   o.bytes = static_cast<std::int64_t>(n.size);
@@ -100,7 +100,7 @@ TracedRank rank_of(std::string_view bytes, Rank rank, std::uint32_t ranks, const
   if (in.left() / node_bytes < count) throw InputError(fmt::format("{}: {} operations do not fit into {} bytes", place, count, in.left()));
   GoalRank out(rank, place, "operation");
   std::vector<Node> nodes;
-  for (std::uint32_t i = 0; i < count && problems.size() < most_problems_of_a_file; ++i) {
+  for (std::uint32_t i = 0; i < count && problems.size() < max_problems_of_a_file; ++i) {
     nodes.push_back(take_node(in));
     gather(problems, [&] { out.add(operation_of(nodes.back(), i, ranks, place)); });
   }
@@ -139,8 +139,8 @@ TraceFile parse_goal_binary(std::string_view bytes, const std::string& file) {
   const auto ranks = in.take<std::uint32_t>();
   in.take<std::uint8_t>();  // the most CPUs and NICs of a rank
   in.take<std::uint8_t>();
-  if (ranks == 0 || ranks > most_goal_ranks)
-    throw InputError(fmt::format("{}: must be of 1 to {} ranks, got {}", file, most_goal_ranks, ranks));
+  if (ranks == 0 || ranks > max_goal_ranks)
+    throw InputError(fmt::format("{}: must be of 1 to {} ranks, got {}", file, max_goal_ranks, ranks));
   TraceFile out{.format = "GOAL", .world = static_cast<int>(ranks)};
   std::vector<std::pair<std::uint64_t, std::uint64_t>> extents;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -148,7 +148,7 @@ TraceFile parse_goal_binary(std::string_view bytes, const std::string& file) {
     extents.emplace_back(begin, in.take<std::uint64_t>());
   }
   std::vector<std::string> problems;
-  for (std::uint32_t rank = 0; rank < ranks && problems.size() < most_problems_of_a_file; ++rank)
+  for (std::uint32_t rank = 0; rank < ranks && problems.size() < max_problems_of_a_file; ++rank)
     gather(problems, [&] {
       const auto [begin, end] = extents[rank];
       if (begin > end || end > bytes.size())

@@ -31,7 +31,7 @@ class GoalRank {
   std::vector<Start> starts_;
 };
 
-constexpr std::int64_t most_goal_ranks = 1 << 20;
+constexpr std::int64_t max_goal_ranks = 1 << 20;
 constexpr std::uint64_t longest_goal_ns = 9'000'000'000'000'000;  // 104 days
 
 }  // namespace weft

@@ -100,7 +100,7 @@ class GoalReader {
   TraceFile read_ranks() {
     in_.expect("num_ranks");
     if (!in_.at_end() && in_.now().find_first_not_of('0') == std::string_view::npos) in_.refuse("the number of ranks must be at least 1");
-    ranks_ = static_cast<std::int64_t>(in_.number("the number of ranks", most_goal_ranks));
+    ranks_ = static_cast<std::int64_t>(in_.number("the number of ranks", max_goal_ranks));
     std::vector<bool> seen(static_cast<std::size_t>(ranks_));
     TraceFile out{.format = "GOAL", .world = static_cast<int>(ranks_)};
     while (!in_.at_end()) {
@@ -127,7 +127,7 @@ class GoalReader {
       const std::size_t known = problems_.size();
       gather(problems_, [&] { read_item(out); });
       if (problems_.size() == known) continue;
-      if (problems_.size() >= most_problems_of_a_file) throw InputError(std::exchange(problems_, {}));
+      if (problems_.size() >= max_problems_of_a_file) throw InputError(std::exchange(problems_, {}));
       while (!in_.at_end() && in_.line() == line && in_.now() != "}") in_.take();  // goes on behind the line
     }
     return problems_.empty() ? out.finish() : TracedRank{};
@@ -177,7 +177,7 @@ class GoalReader {
       o.unit = 0;
     } else {
       o.kind = word == "send" ? TracedOperation::Kind::send : TracedOperation::Kind::receive;
-      o.bytes = static_cast<std::int64_t>(in_.number("a size in bytes", static_cast<std::uint64_t>(most_traced_bytes), "b"));
+      o.bytes = static_cast<std::int64_t>(in_.number("a size in bytes", static_cast<std::uint64_t>(max_traced_bytes), "b"));
       in_.expect(word == "send" ? "to" : "from");
       o.peer = word == "recv" && in_.take_if("-1") ? TracedOperation::any_rank
                                                    : static_cast<Rank>(in_.number("a rank", static_cast<std::uint64_t>(ranks_) - 1));

@@ -164,7 +164,7 @@ class Timeline {
     if (whole_on_all) elements = std::max(elements, facts.out_elements.value_or(0));
     if (o.kind == Kind::collective && o.collective == TracedCollective::allgather && elements == 0 && facts.group_size > 0)
       elements = facts.out_elements.value_or(0) / facts.group_size;
-    if (elements <= most_traced_bytes / *facts.element_bytes) o.bytes = elements * *facts.element_bytes;
+    if (elements <= max_traced_bytes / *facts.element_bytes) o.bytes = elements * *facts.element_bytes;
   }
 
   void set_peer(TracedOperation& o, const CommunicationFacts& facts) {

@@ -320,7 +320,7 @@ KinetoFile read_kineto_events(std::string_view text, const std::string& file) {
         dates.push_back(read->date);
         out.events.push_back(std::move(read->event));
       });
-    if (problems.size() >= most_problems_of_a_file) break;
+    if (problems.size() >= max_problems_of_a_file) break;
     at = parts.events.find('{', end);
   }
   if (!problems.empty()) throw InputError(std::move(problems));

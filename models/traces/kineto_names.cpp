@@ -100,7 +100,7 @@ std::optional<UnevenParts> uneven_parts(std::string_view sent, std::string_view 
 
 std::optional<std::int64_t> bytes_of(const UnevenParts& parts, std::int64_t group_size, std::int64_t element_bytes) {
   const std::int64_t number = std::max(parts.number, parts.cut_off ? group_size : 0);
-  if (parts.largest > most_traced_bytes / element_bytes / number) return std::nullopt;
+  if (parts.largest > max_traced_bytes / element_bytes / number) return std::nullopt;
   return parts.largest * number * element_bytes;
 }
 

@@ -139,7 +139,7 @@ class PytorchReader {
   TraceFile read(const TraceJson& nodes) {
     TraceFile out{.format = "PyTorch execution trace"};
     std::vector<std::string> problems;
-    for (std::size_t i = 0; i < nodes.size() && problems.size() < most_problems_of_a_file; ++i) {
+    for (std::size_t i = 0; i < nodes.size() && problems.size() < max_problems_of_a_file; ++i) {
       const std::string name = text_member(nodes[i], "name").value_or("");
       if (name.find("process_group:init") != std::string::npos) out.world = std::max(out.world, world_in(nodes[i]));
       if (name == "record_param_comms") gather(problems, [&] { add(nodes[i], i); });
@@ -172,7 +172,7 @@ class PytorchReader {
     o.group = builder_.group(group_of(m));
     const std::int64_t elements =
         std::max<std::int64_t>(m.in_elements.value_or(0), o.collective == TracedCollective::broadcast ? m.out_elements.value_or(0) : 0);
-    if (m.in_elements && m.element_bytes && elements >= 0 && elements <= most_traced_bytes / *m.element_bytes)
+    if (m.in_elements && m.element_bytes && elements >= 0 && elements <= max_traced_bytes / *m.element_bytes)
       o.bytes = elements * *m.element_bytes;
     if (o.collective == TracedCollective::alltoall && m.uneven && m.element_bytes) {
       o.uneven = true;

@@ -136,9 +136,9 @@ class Matcher {
         call.bytes = std::max(call.bytes, other.bytes);
       }
       if (o.collective == TracedCollective::allgather) {
-        if (call.bytes > most_traced_bytes / static_cast<std::int64_t>(members.size()))
+        if (call.bytes > max_traced_bytes / static_cast<std::int64_t>(members.size()))
           throw InputError(fmt::format("{}: {} ranks gather {} bytes of each; at most {} in all can be simulated", place(first),
-                                       members.size(), call.bytes, most_traced_bytes));
+                                       members.size(), call.bytes, max_traced_bytes));
         call.bytes *= static_cast<std::int64_t>(members.size());
       }
       call.root = root_of(members, o, first);

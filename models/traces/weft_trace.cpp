@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-constexpr int most_ranks = 1 << 16;
-constexpr std::int64_t most_steps = std::int64_t{1} << 30;
+constexpr int max_ranks = 1 << 16;
+constexpr std::int64_t max_steps = std::int64_t{1} << 30;
 constexpr std::uint64_t host_work = std::uint64_t{1} << 40;  // ids of what is computed between collectives lie this far behind theirs
 
 struct Line {
@@ -55,7 +55,7 @@ class WeftTraceReader {
         else if (!json.contains("times_us"))
           read_line(json, number);
       });
-      if (ranks_ == 0 || problems_.size() >= most_problems_of_a_file) break;  // what follows cannot be judged
+      if (ranks_ == 0 || problems_.size() >= max_problems_of_a_file) break;  // what follows cannot be judged
     }
     if (problems_.empty() && lines_.empty()) problems_.push_back(file_ + ": holds no operation");
     if (!problems_.empty()) throw InputError(problems_);
@@ -86,10 +86,10 @@ class WeftTraceReader {
   void read_header(const TraceJson& json, std::uint64_t number) {
     if (text_member(json, "format") != "weft trace")
       throw InputError(place(number) + ": the first line must be the header, with \"format\": \"weft trace\"");
-    const std::int64_t ranks = whole(json, "ranks", number, 1, most_ranks);
+    const std::int64_t ranks = whole(json, "ranks", number, 1, max_ranks);
     const bool extra = text_member(json, "server_hosts").value_or("workers") == "extra";
     root_ = static_cast<Rank>(whole(json, "root", number, 0, ranks - 1, 0));
-    const std::int64_t servers = extra ? std::max<std::int64_t>(1, whole(json, "servers", number, 0, most_ranks, 1)) : 0;
+    const std::int64_t servers = extra ? std::max<std::int64_t>(1, whole(json, "servers", number, 0, max_ranks, 1)) : 0;
     if (const TraceJson* clocks = member(json, "clocks"); clocks && clocks->is_array())
       for (const TraceJson& clock : *clocks) offsets_.push_back(time(clock, "offset_us", number));
     if (!offsets_.empty() && std::cmp_not_equal(offsets_.size(), ranks + servers))
@@ -103,7 +103,7 @@ class WeftTraceReader {
     line.op = text_member(json, "op").value_or("");
     line.rank = static_cast<Rank>(whole(json, "rank", number, 0, ranks_ - 1));
     line.run = whole(json, "run", number, 0, 1'000'000, 0);
-    line.bytes = whole(json, "bytes", number, 0, most_traced_bytes);
+    line.bytes = whole(json, "bytes", number, 0, max_traced_bytes);
     const double offset = offsets_.empty() ? 0 : offsets_[static_cast<std::size_t>(line.rank)];
     line.start_us = time(json, "start_us", number) - offset;
     line.end_us = time(json, "end_us", number) - offset;
@@ -115,9 +115,9 @@ class WeftTraceReader {
     if (is_computation(line)) return;  // what lies between collectives is computed again as a whole
     if (is_message(line)) {
       line.peer = static_cast<Rank>(whole(json, "peer", number, 0, ranks_ - 1));
-      line.channel = whole(json, "channel", number, 0, most_steps, 0);
-      line.step = whole(json, "step", number, 0, most_steps);
-      line.message = whole(json, "message", number, 0, most_steps, 0);
+      line.channel = whole(json, "channel", number, 0, max_steps, 0);
+      line.step = whole(json, "step", number, 0, max_steps);
+      line.message = whole(json, "message", number, 0, max_steps, 0);
       has_messages_ = true;
     } else if (!traced_collective(line.op)) {
       throw InputError(

@@ -21,7 +21,7 @@ ImageNetwork::ImageNetwork(std::string name, std::string source, Shape image)
       shape_(image) {}
 
 // Libraries compute each group as a product of its own, in tiles of at least 32 of its output's channels.
-constexpr std::int64_t least_tile = 32;
+constexpr std::int64_t min_tile = 32;
 
 void ImageNetwork::convolution(const std::string& layer, const Convolution& c) {
   const Shape in = shape_;
@@ -29,7 +29,7 @@ void ImageNetwork::convolution(const std::string& layer, const Convolution& c) {
   const auto side = [&](std::int64_t of, std::int64_t kernel) { return (of + 2 * c.padding.value_or(kernel / 2) - kernel) / c.stride + 1; };
   shape_ = {c.out, side(in.height, c.kernel), side(in.width, width)};
   const std::int64_t of_group = in.channels / c.groups * c.kernel * width;
-  const std::int64_t computed = c.groups == 1 ? c.out : c.groups * std::max(least_tile, c.out / c.groups);
+  const std::int64_t computed = c.groups == 1 ? c.out : c.groups * std::max(min_tile, c.out / c.groups);
   const double flops = product_flops(computed, shape_.height * shape_.width, of_group);
   const bool winograd = c.kernel == 3 && width == 3 && c.stride == 1 && c.groups == 1;
   Layer l{.name = layer, .kind = winograd ? LayerKind::convolution_3x3 : LayerKind::convolution};

@@ -89,7 +89,7 @@ TEST_CASE("a sweep of too many cases is refused before it is made") {
 
 TEST_CASE("a list of more values than cases is refused, not left out") {
   Json list = Json::array();
-  for (std::size_t i = 0; i <= most_cases; ++i) list.push_back(i);
+  for (std::size_t i = 0; i <= max_cases; ++i) list.push_back(i);
   CHECK(lines_for(with("/sweep", Json{{"/seed", list}})) == Lines{"f.json: /sweep: stands for more than 10000 cases"});
 }
 

@@ -16,19 +16,19 @@
 namespace weft {
 namespace {
 
-constexpr int most_pieces = 128;        // chosen here; the more, the more messages are simulated
-constexpr int most_segments = 1 << 12;  // of a library's rule
-constexpr int most_asked = 1 << 16;     // as "pieces" may be
+constexpr int max_pieces = 128;        // chosen here; the more, the more messages are simulated
+constexpr int max_segments = 1 << 12;  // of a library's rule
+constexpr int max_asked = 1 << 16;     // as "pieces" may be
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // How many segments the scenario asks for. Throws InputError where they are too many.
 int segments_asked(Bytes segment, std::int64_t bytes) {
   const std::int64_t segments = std::max<std::int64_t>(1, ceil_div(bytes, segment.count));
-  if (segments > most_asked)
+  if (segments > max_asked)
     throw InputError(fmt::format("a segment of {} cuts {} into {} pieces, and at most {} are simulated: write at least {}",
-                                 to_string(segment), to_string(Bytes{bytes}), segments, most_asked,
-                                 to_string(Bytes{ceil_div(bytes, most_asked)})));
+                                 to_string(segment), to_string(Bytes{bytes}), segments, max_asked,
+                                 to_string(Bytes{ceil_div(bytes, max_asked)})));
   return static_cast<int>(segments);
 }
 
@@ -57,7 +57,7 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
 
 // Each channel of NCCL's search crosses the NVLinks of all GPUs at the rate of its NIC: 16 of NICs of 400 Gb/s fill those of 72 GB200,
 // however many NICs the rack has. All-to-alls have other channels.
-int most_channels_on_nvlinks(const NcclQuestion& q) {
+int max_channels_on_nvlinks(const NcclQuestion& q) {
   return q.servers > 1 && q.nvlink && q.collective != Collective::alltoall ? channels_found(q).count : INT_MAX;
 }
 
@@ -66,10 +66,10 @@ int most_channels_on_nvlinks(const NcclQuestion& q) {
 // of the ratio.
 int turns_done_first(const NcclQuestion& q, const Regime& regime, int gpus, Bytes block) {
   const SimTime waits = std::max(q.way, regime.longer);
-  if (waits.ps == 0 || q.inside.count == 0) return most_pieces;
+  if (waits.ps == 0 || q.inside.count == 0) return max_pieces;
   const double relayed = static_cast<double>(block.count) * (q.ranks - gpus) * (gpus - 1) / gpus;
   const double gathered_s = 8 * relayed / static_cast<double>(q.inside.count);
-  return static_cast<int>(std::clamp(std::round(std::sqrt(gathered_s / waits.seconds())), 1.0, double{most_pieces}));
+  return static_cast<int>(std::clamp(std::round(std::sqrt(gathered_s / waits.seconds())), 1.0, double{max_pieces}));
 }
 
 SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
@@ -81,7 +81,7 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
   s.protocol = regime.protocol;
   const bool chain = question.collective == Collective::broadcast || question.collective == Collective::reduce;
   if (s.channels_follow) {
-    s.channels = std::min({channels_of(s), nccl_channels(regime, ranks, q.size), most_channels_on_nvlinks(question)});
+    s.channels = std::min({channels_of(s), nccl_channels(regime, ranks, q.size), max_channels_on_nvlinks(question)});
     if (question.servers > 1) regime.connections = std::max(1, regime.channels / channels_of(s));  // it doubles the channels that it finds
   } else if (regime.channels > 0) {
     regime.channels = channels_of(s);  // what each adds is of those that are given
@@ -108,9 +108,9 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
     if (s.segment.count > 0)
       s.pieces = segments_asked(s.segment, part.count);
     else if (chain && regime.protocol == NcclProtocol::ll)
-      s.pieces = std::min(ll_chain_turns(question, q.size), most_pieces);
+      s.pieces = std::min(ll_chain_turns(question, q.size), max_pieces);
     else
-      s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, most_pieces));
+      s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, max_pieces));
   }
   if (chain && regime.protocol == NcclProtocol::ll) regime.sending = ll_chain_sending(question, q.size, std::max(s.pieces, 1));
   s.segment = {};
@@ -126,9 +126,9 @@ int pieces_done_first(const SizedQuestion& q, int steps, double bytes) {
   const HardwareProfile& hw = q.hardware;
   const SimTime each = hw.send_overhead + hw.receive_overhead + way.latency + hw.path_overheads()[static_cast<std::size_t>(way.kind)];
   const double moved_s = bytes * 8 / (static_cast<double>(way.rate.count) * hw.wire_efficiency * hw.message_efficiency);
-  if (each.ps == 0) return most_pieces;
+  if (each.ps == 0) return max_pieces;
   const double best = std::sqrt((steps - 1) * moved_s / each.seconds());
-  return static_cast<int>(std::exp2(std::clamp(std::round(std::log2(std::max(best, 1.0))), 0.0, std::log2(most_pieces))));
+  return static_cast<int>(std::exp2(std::clamp(std::round(std::log2(std::max(best, 1.0))), 0.0, std::log2(max_pieces))));
 }
 
 }  // namespace
@@ -200,12 +200,12 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
   Request whole = request_of(q.scenario, choice);
   whole.settings.pieces = 1;
   whole.settings.segment = {};
-  const Price one = price(whole);
+  const Cost one = cost(whole);
   const double chunk_bytes = static_cast<double>(q.size.count) / std::max(one.chunks, 1);
   if (asked.settings.segment.count > 0)
     s.pieces = segments_asked(s.segment, std::llround(std::ceil(chunk_bytes)));
   else if (s.segment.count > 0)
-    s.pieces = static_cast<int>(std::clamp(std::ceil(chunk_bytes / static_cast<double>(s.segment.count)), 1.0, double{most_segments}));
+    s.pieces = static_cast<int>(std::clamp(std::ceil(chunk_bytes / static_cast<double>(s.segment.count)), 1.0, double{max_segments}));
   else
     s.pieces = pieces_done_first(q, one.steps, chunk_bytes);
   s.segment = {};

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr int fewest_places = 16, most_places = 1 << 12;
+constexpr int fewest_places = 16, max_places = 1 << 12;
 constexpr int some_ranks = 8, other_ranks = 4;  // in the place of "all": few, or none of the endpoints would be left to jobs
 
 int bit_ceil_of(double value) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::ceil(value)))); }
@@ -23,12 +23,12 @@ std::vector<Scenario> stand_ins(const Scenario& scenario, const FabricKnown& kno
   Scenario one = scenario;
   const Workload& w = scenario.workload;
   std::int64_t wanted = w.trace.given() ? world_of(*w.trace.program) : some_ranks;
-  if (w.ranks > 0 && w.ranks <= most_places) wanted = w.ranks;
+  if (w.ranks > 0 && w.ranks <= max_places) wanted = w.ranks;
   for (const JobChoice& job : scenario.jobs) wanted += job.ranks > 0 ? job.ranks : w.ranks;
   for (const AlgorithmChoice& choice : w.algorithms) wanted += extra_servers(choice.settings);
-  const int places = static_cast<int>(std::clamp<std::int64_t>(wanted, fewest_places, most_places));
+  const int places = static_cast<int>(std::clamp<std::int64_t>(wanted, fewest_places, max_places));
   Scenario other = one;
-  if (!w.trace.given() && (w.ranks == 0 || w.ranks > most_places)) one.workload.ranks = some_ranks, other.workload.ranks = other_ranks;
+  if (!w.trace.given() && (w.ranks == 0 || w.ranks > max_places)) one.workload.ranks = some_ranks, other.workload.ranks = other_ranks;
   if (!known.sharp) one.fabric.sharp = false, other.fabric.sharp = true;
   if (!known.server) one.server = Server{}, other.server = server_preset("dgx_h100");
   const int nics = std::max(one.server.nic_count(), other.server.nic_count()), root = bit_ceil_of(std::sqrt(places)), leaves = 4 * nics;

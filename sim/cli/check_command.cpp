@@ -106,10 +106,10 @@ bool check_algorithm(const Scenario& scenario, const OfSizes& of, const std::sha
         compressed->settings().name);
     return true;
   }
-  const Price cost = price(request_of(scenario, algorithm));
+  const Cost of_formula = cost(request_of(scenario, algorithm));
   const bool good = keeps_promise(algorithm, load);
   out << fmt::format("  {}  {}: a correct {}; {} steps and {} messages, as its formula says; {}\n", good ? "ok    " : "FAILED", text(of),
-                     name_of(scenario.workload.collective), cost.steps, cost.messages, load_text(load, *fabric));
+                     name_of(scenario.workload.collective), of_formula.steps, of_formula.messages, load_text(load, *fabric));
   return good;
 }
 

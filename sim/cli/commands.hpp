@@ -32,7 +32,7 @@ std::vector<Case> load_all(const ScenarioArguments&);
 // What goes to the standard output.
 enum class RunFormat { table, csv, json, markdown };
 
-constexpr int most_what_if = 16;  // of the resources that a row names
+constexpr int max_what_if = 16;  // of the resources that a row names
 
 struct RunArguments {
   ScenarioArguments scenarios;

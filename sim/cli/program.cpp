@@ -141,7 +141,7 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
          "Simulate each row again with its limiting link at twice the bandwidth, and say what that gains; =N: with each of the N that "
          "limit it most")
       ->option_text("[=N]")
-      ->check([number = whole_number(1, most_what_if)](const std::string& written) -> std::string {
+      ->check([number = whole_number(1, max_what_if)](const std::string& written) -> std::string {
         return written == "true" ? "" : number(written);  // without =N
       });
   run->add_flag("--force", a.run.force, "Replace files in DIR that are not results of the same scenarios");

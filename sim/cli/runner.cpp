@@ -242,8 +242,8 @@ class Rows {
   }
 
   void take(std::size_t row, const std::string& outcome) {
-    constexpr int most_losses = 2;
-    if (outcome.front() == killed && ++losses_[row] <= most_losses) return todo_.push_front(row);
+    constexpr int max_losses = 2;
+    if (outcome.front() == killed && ++losses_[row] <= max_losses) return todo_.push_front(row);
     read_outcome(outcome, results_[row]);
     finish(row);
   }

@@ -193,7 +193,7 @@ std::optional<Beginning> told(Farm& farm, const TunableScenario& scenario) {
 }
 
 TunePlan plan_of(const TuneArguments& a, const TunableScenario& scenario, const std::optional<Point>& first) {
-  return {.settings = {.method = a.method, .seed = a.seed, .least_fidelity = least_share(scenario)},
+  return {.settings = {.method = a.method, .seed = a.seed, .min_fidelity = min_share(scenario)},
           .budget = {.evaluations = static_cast<int>(a.evaluations), .batch = static_cast<int>(a.batch)},
           .first = first};
 }

@@ -5,12 +5,12 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t most_points = 20'000;  // that an exhaustive search may have
+constexpr std::int64_t max_points = 20'000;  // that an exhaustive search may have
 
 std::vector<Wanted> all_points(const TunableScenario& scenario) {
   const Space space = scenario.space();
-  if (space.size() > most_points)
-    throw InputError(fmt::format("--compare: the space has {} points; at most {} are searched exhaustively", space.size(), most_points));
+  if (space.size() > max_points)
+    throw InputError(fmt::format("--compare: the space has {} points; at most {} are searched exhaustively", space.size(), max_points));
   std::vector<Wanted> out;
   for (std::int64_t i = 0; i < space.size(); ++i) out.push_back({space.at(i)});
   return out;

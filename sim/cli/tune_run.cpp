@@ -113,7 +113,7 @@ void add(TuneRun& run, const Evaluator& evaluator, Evaluation evaluation, const 
 
 }  // namespace
 
-double least_share(const TunableScenario& scenario) {
+double min_share(const TunableScenario& scenario) {
   return 1.0 / scenario.at(Point(scenario.choices().size(), 0.0)).scenario.workload.iterations;
 }
 

@@ -65,6 +65,6 @@ TuneRun tune(const TunableScenario& scenario, const TunePlan& plan, Evaluator& e
              const std::function<void(const TuneRun&)>& on_batch);
 
 // The share of a full evaluation that is one iteration: as short as an evaluation can be.
-double least_share(const TunableScenario& scenario);
+double min_share(const TunableScenario& scenario);
 
 }  // namespace weft

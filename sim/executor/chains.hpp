@@ -138,7 +138,7 @@ class Chains {
   }
 
   // Ranks of a chain need not be in the same part.
-  std::int64_t least_after_before(Rank rank) {
+  std::int64_t min_after_before(Rank rank) {
     std::int64_t least = INT64_MAX;
     for (std::size_t part = 0; part < parts_.size(); ++part) least = std::min(least, after_before(part, rank));
     return least;
@@ -184,8 +184,8 @@ class Chains {
       chain.ranks.push_back(rank);
     }
     if (chain.tail >= 0) {
-      chain.through_ps = least_after_before(chain.tail);
-      for (const Rank each : chain.ranks) chain.through_ps += least_after_before(each);
+      chain.through_ps = min_after_before(chain.tail);
+      for (const Rank each : chain.ranks) chain.through_ps += min_after_before(each);
     }
     chain.closed = chain.tail < 0 && rank == first;
     // Who waits for nobody knows all its steps.

@@ -140,7 +140,7 @@ struct LaneState {
                            .between_servers = routes.leaves_server(id),
                            .of_switches = routes.to_or_from_switches(id),
                            .path_class = routes.path_class(id)});
-    return network.add_route(routes.hops(id), routes.latency(id), routes.claim(id), rate);
+    return network.add_route(routes.hops(id), routes.latency(id), routes.terms(id), rate);
   }
   std::vector<std::int64_t> bytes_on_link() const {
     std::vector<std::int64_t> out(static_cast<std::size_t>(routes.fabric().links()));

@@ -26,7 +26,7 @@ class SteadyState {
     last_step_ = step;
     seen_.push_back({state, now_ps});
     due_ = step + 1;
-    for (std::size_t steps = 1; steps <= most_steps; ++steps)
+    for (std::size_t steps = 1; steps <= max_steps; ++steps)
       if (const std::optional<std::int64_t> ps = repeats_after(steps, age_ps)) return Period{static_cast<int>(steps), *ps};
     if (seen_.size() == in_a_row) due_ += step / 4;
     return std::nullopt;
@@ -36,7 +36,7 @@ class SteadyState {
   void go_on_at(int step) { *this = {}, due_ = step; }
 
  private:
-  static constexpr std::size_t most_steps = 16, in_a_row = 3 * most_steps;
+  static constexpr std::size_t max_steps = 16, in_a_row = 3 * max_steps;
   struct Seen {
     std::uint64_t state;
     std::int64_t now_ps;

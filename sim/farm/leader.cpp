@@ -67,8 +67,8 @@ std::vector<pollfd> FarmLeader::waiting() const {
 }
 
 void FarmLeader::greet() {
-  constexpr std::size_t most_unproven = 1024;
-  while (callers_.size() < most_unproven) {
+  constexpr std::size_t max_unproven = 1024;
+  while (callers_.size() < max_unproven) {
     std::optional<Socket> socket = listener_.accept();
     if (!socket) break;
     callers_.emplace_back(std::move(*socket), ours_, secret_);

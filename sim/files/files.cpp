@@ -83,11 +83,11 @@ std::string read_file(const std::filesystem::path& file) {
   return std::move(content).str();
 }
 
-std::string read_file(const std::filesystem::path& file, std::size_t most_bytes) {
+std::string read_file(const std::filesystem::path& file, std::size_t max_bytes) {
   std::error_code unknown;
   const auto bytes = std::filesystem::is_regular_file(file, unknown) ? std::filesystem::file_size(file, unknown) : 0;
-  if (!unknown && bytes > most_bytes)
-    throw InputError(fmt::format("{}: has {} bytes, at most {} are allowed", file.string(), bytes, most_bytes));
+  if (!unknown && bytes > max_bytes)
+    throw InputError(fmt::format("{}: has {} bytes, at most {} are allowed", file.string(), bytes, max_bytes));
   return read_file(file);
 }
 

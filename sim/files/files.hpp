@@ -13,7 +13,7 @@ namespace weft {
 // The whole file; throws InputError "PATH: cannot be read: why".
 std::string read_file(const std::filesystem::path& file);
 // The same for a file of at most so many bytes: refused when it is longer.
-std::string read_file(const std::filesystem::path& file, std::size_t most_bytes);
+std::string read_file(const std::filesystem::path& file, std::size_t max_bytes);
 
 // Replaces the file in one go: written beside under a name of its own, then renamed; nothing is left beside when that fails.
 // Through a symbolic link the file it points to. Throws RunError.

@@ -177,7 +177,7 @@ class EventQueue {
     if (near_end_ - near_begin_ < few_near && far_count_ == 0) {
       insert(item);
     } else if (near_begin_ < near_end_ && item.before(near_[near_end_ - 1])) {
-      if (near_end_ - near_begin_ == most_near) add_far(near_[--near_end_]);
+      if (near_end_ - near_begin_ == max_near) add_far(near_[--near_end_]);
       insert(item);
     } else {
       add_far(item);
@@ -247,8 +247,8 @@ class EventQueue {
   LargeTable<Chunk> chunks_;
   std::vector<std::uint32_t> free_buckets_;
   // The next dates in their order, so that it is known what comes; the others are far.
-  static constexpr std::uint32_t few_near = 16, most_near = 32;
-  std::array<Item, std::size_t{2} * most_near> near_{};
+  static constexpr std::uint32_t few_near = 16, max_near = 32;
+  std::array<Item, std::size_t{2} * max_near> near_{};
   std::uint32_t near_begin_ = 0, near_end_ = 0;
   static constexpr auto comes_later = [](const Item& a, const Item& b) { return b.before(a); };
   std::array<std::vector<Item>, 64> far_;  // by that bit, from 1; first those of the date `passed_` itself

@@ -53,15 +53,15 @@ void FluidNetwork::lose_two_way(LinkId id, TwoWayLoad load) {
   }
 }
 
-FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim, BitsPerSecond rate) {
+FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowTerms terms, BitsPerSecond rate) {
   check(!hops.empty(), "a route needs a link");
   if (rate.count > 0) {  // a link of its own, which all of its flows share
     std::vector<Hop> with_own(hops.begin(), hops.end());
     with_own.push_back({.link = add_link(rate)});
-    return add_route(with_own, latency, claim);
+    return add_route(with_own, latency, terms);
   }
-  check(routes_.size() < most_routes, "{} routes", routes_.size());
-  check(claim.weight > 0 && claim.ceiling.count >= 0, "a route of weight {} and ceiling {}", claim.weight, claim.ceiling.count);
+  check(routes_.size() < max_routes, "{} routes", routes_.size());
+  check(terms.weight > 0 && terms.rate_cap.count >= 0, "a route of weight {} and rate cap {}", terms.weight, terms.rate_cap.count);
   std::vector<LinkId> path;
   for (const Hop& hop : hops) path.push_back(hop.link);
   if (detour_) {
@@ -70,17 +70,17 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
     path = detour_(path);
     rerouted_ += path != first_paths_.back() ? 1 : 0;
   }
-  if (claim != FlowClaim{}) claims_ = true;
+  if (terms != FlowTerms{}) has_terms_ = true;
   routes_.push_back(route_over(path, {.latency_ps = latency.ps,
                                       .bits_per_second = 0,
-                                      .weight = claim.weight,
-                                      .ceiling = claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) : HUGE_VAL}));
+                                      .weight = terms.weight,
+                                      .rate_cap = terms.rate_cap.count > 0 ? static_cast<double>(terms.rate_cap.count) : HUGE_VAL}));
   return static_cast<RouteIndex>(routes_.size() - 1);
 }
 
 // Its rate is found here.
 FluidNetwork::Route FluidNetwork::route_over(std::span<const LinkId> path, RouteTerms terms) {
-  check(path.size() < Route::by_ceiling, "a route of {} links", path.size());
+  check(path.size() < Route::by_rate_cap, "a route of {} links", path.size());
   Route route{.terms = 0, .hops = static_cast<std::uint16_t>(path.size()), .narrowest = 0, .links = {}};
   terms.bits_per_second = INT64_MAX;
   for (std::size_t hop = 0; hop < path.size(); ++hop) {
@@ -88,8 +88,8 @@ FluidNetwork::Route FluidNetwork::route_over(std::span<const LinkId> path, Route
     const auto capacity = static_cast<std::int64_t>(nominal_[at]);
     if (capacity < terms.bits_per_second) terms.bits_per_second = capacity, route.narrowest = static_cast<std::uint16_t>(hop);
   }
-  if (static_cast<double>(terms.bits_per_second) > terms.ceiling)
-    terms.bits_per_second = static_cast<std::int64_t>(terms.ceiling), route.narrowest = Route::by_ceiling;
+  if (static_cast<double>(terms.bits_per_second) > terms.rate_cap)
+    terms.bits_per_second = static_cast<std::int64_t>(terms.rate_cap), route.narrowest = Route::by_rate_cap;
   if (terms_.empty() || terms_.back() != terms) {
     const auto [known, fresh] = known_terms_.try_emplace(terms, static_cast<std::uint32_t>(terms_.size()));
     if (fresh) terms_.push_back(terms);
@@ -103,7 +103,7 @@ FluidNetwork::Route FluidNetwork::route_over(std::span<const LinkId> path, Route
 }
 
 void FluidNetwork::hold_path(Route& route, std::span<const LinkId> path) {
-  if (path.size() <= Route::most_held) {
+  if (path.size() <= Route::max_held) {
     std::ranges::copy(path, route.links.begin());
   } else {
     route.links.front() = static_cast<LinkId>(long_paths_.size());
@@ -226,7 +226,7 @@ void FluidNetwork::set_rate(std::uint32_t flow, double rate) {
   const double ps = f.remaining_bits / rate * 1e12;
   // A quotient a rounding error above a whole picosecond is that picosecond.
   f.end_ps = later(now_, std::max<std::int64_t>(1, whole_ps(ps - ps * 1e-15)));
-  if (active_ > most_exact_) {
+  if (active_ > max_exact_) {
     const double grid = power_of_two_within(8.0 * static_cast<double>(f.bytes) / rate * 1e12 * coarseness * static_cast<double>(active_));
     if (grid > 1) f.end_ps = whole_ps(static_cast<double>(whole_ps(static_cast<double>(f.end_ps) / grid)) * grid);
   }

@@ -1,5 +1,5 @@
 // The max-min fluid model: flows on sets of links, each link shared so that no flow's rate can be raised without lowering
-// that of a flow that is not faster (Bertsekas & Gallager 1992, section 6.5.2), all flows with equal claims.
+// that of a flow that is not faster (Bertsekas & Gallager 1992, section 6.5.2), all flows on equal terms.
 //
 // Events of one date are handled together and the sharing is solved once per date, only for the flows it may change: first
 // those that came and those held back by a link that another has left, with the rates of all others taken as given; then
@@ -89,10 +89,10 @@ class FluidNetwork {
 
   // Routes are numbered in the order they are added. A link that stands among the hops several times carries every byte as often.
   // All flows on a route together get at most `rate`, where it is not 0.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowTerms terms = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
-  // What a message on the route finds that is alone on its links: its rate, and which of them decides it; -1: its ceiling.
+  // What a message on the route finds that is alone on its links: its rate, and which of them decides it; -1: its rate cap.
   std::int64_t rate_alone(RouteIndex route) const { return terms_of(routes_[route]).bits_per_second; }
   LinkId narrowest(RouteIndex route) const { return narrowest_of(routes_[route]); }
   std::span<const LinkId> path(RouteIndex route) const { return path_of(routes_[route]); }
@@ -109,7 +109,7 @@ class FluidNetwork {
     now_ = 0;
   }
   // From now on flows end at exact dates, however many share links.
-  void end_exactly() { most_exact_ = SIZE_MAX; }
+  void end_exactly() { max_exact_ = SIZE_MAX; }
   // Whether nothing is under way, nothing can fail, and nobody asks what happens on links.
   bool undisturbed() const { return queue_.next_date() == EventQueue::never && active_ == 0 && !detour_ && !activity_; }
 
@@ -195,22 +195,22 @@ class FluidNetwork {
   };
   struct RouteTerms {
     std::int64_t latency_ps;
-    std::int64_t bits_per_second;  // of its narrowest link, or its ceiling
+    std::int64_t bits_per_second;  // of its narrowest link, or its rate cap
     double weight;
-    double ceiling;  // bits per second; infinite if there is none
+    double rate_cap;  // bits per second; infinite if there is none
     friend auto operator<=>(const RouteTerms&, const RouteTerms&) = default;
   };
   // Half a cache line: there may be millions, asked for without order.
   struct alignas(32) Route {
-    static constexpr std::uint16_t by_ceiling = UINT16_MAX;
-    static constexpr std::size_t most_held = 6;
+    static constexpr std::uint16_t by_rate_cap = UINT16_MAX;
+    static constexpr std::size_t max_held = 6;
     std::uint32_t terms;
     std::uint16_t hops;
-    std::uint16_t narrowest;              // hop; by_ceiling: the ceiling is lower
-    std::array<LinkId, most_held> links;  // or, where it has more, the first one's place in long_paths_
+    std::uint16_t narrowest;             // hop; by_rate_cap: the rate_cap is lower
+    std::array<LinkId, max_held> links;  // or, where it has more, the first one's place in long_paths_
   };
   static constexpr std::size_t cache_line = 64;
-  static constexpr std::uint32_t most_routes = (1U << 29) - 1, no_route = most_routes;
+  static constexpr std::uint32_t max_routes = (1U << 29) - 1, no_route = max_routes;
   struct alignas(cache_line) Flow {
     double remaining_bits;  // at updated_ps
     double rate;            // bits per second; 0 until first settled, and while it stands
@@ -223,7 +223,7 @@ class FluidNetwork {
     std::uint32_t token;
     std::uint32_t problem;  // the last sharing problem it was part of
     std::uint32_t member;   // of that one: its place in members_ and shares_
-    LinkId bottleneck;      // the saturated link that decides its rate; no_link: its ceiling does
+    LinkId bottleneck;      // the saturated link that decides its rate; no_link: its rate cap does
   };
   static_assert(sizeof(Flow) == cache_line);
   // What decides a flow's rate, while they are recorded.
@@ -263,15 +263,15 @@ class FluidNetwork {
   // order in large tables; who shares out goes through these side by side.
   struct Share {
     double next_rate;
-    double alone;                // the least capacity of the links that it uses alone, or its ceiling
-    LinkId alone_link;           // which; no_link: its ceiling
+    double alone;                // the least capacity of the links that it uses alone, or its rate cap
+    LinkId alone_link;           // which; no_link: its rate cap
     std::uint32_t first_shared;  // of its links that others use too, in shared_by_members_: up to the next member's
     bool frozen;                 // next_rate is decided, as far as is known
   };
   // While solving: a link of members that more than one flow uses.
   struct SharedLink {
     double left = 0;             // capacity not yet given away
-    double unfrozen_weight = 0;  // with claims: of its members without a rate
+    double unfrozen_weight = 0;  // with terms: of its members without a rate
     LinkId id = no_link;
     std::uint32_t unfrozen = 0;                   // members without a rate
     std::uint32_t others = 0;                     // how many that are no members use it, when it was last shared out
@@ -279,7 +279,7 @@ class FluidNetwork {
     std::uint32_t walked = 0;                     // the last walk over links that came to it
     std::uint32_t held = 0;                       // members that it held back when they were admitted
   };
-  struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its ceiling
+  struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its rate cap
     double share;      // for each unit of weight
     LinkId link;
     std::uint32_t flow;
@@ -341,10 +341,12 @@ class FluidNetwork {
   void carry(std::uint32_t flow, double left_bits);
   const RouteTerms& terms_of(const Route& route) const { return terms_[route.terms]; }
   std::span<const LinkId> path_of(const Route& route) const {
-    if (route.hops <= Route::most_held) return {route.links.data(), route.hops};
+    if (route.hops <= Route::max_held) return {route.links.data(), route.hops};
     return std::span(long_paths_).subspan(static_cast<std::size_t>(route.links.front()), route.hops);
   }
-  LinkId narrowest_of(const Route& route) const { return route.narrowest == Route::by_ceiling ? no_link : path_of(route)[route.narrowest]; }
+  LinkId narrowest_of(const Route& route) const {
+    return route.narrowest == Route::by_rate_cap ? no_link : path_of(route)[route.narrowest];
+  }
   Route route_over(std::span<const LinkId> path, RouteTerms terms);
   void hold_path(Route& route, std::span<const LinkId> path);
   void enter_links(std::uint32_t flow);
@@ -357,14 +359,14 @@ class FluidNetwork {
   void change_capacities();
   void change_capacity(LinkId id);
   void admit(std::uint32_t flow);
-  template <bool claims>
+  template <bool with_terms>
   void add_links_of_members();
   void admit_slowed_by(std::uint32_t flow);
   void admit_likely();
-  template <bool claims>
+  template <bool with_terms>
   void admit_neighbours();
-  // `claims` says whether any route has a claim of its own; without, weights and ceilings cost nothing.
-  template <bool claims>
+  // `with_terms` says whether any route has terms of its own; without, weights and rate caps cost nothing.
+  template <bool with_terms>
   void solve();
   void begin_round(std::size_t first_new);
   bool in_round(const SharedLink& link) const { return all_links_ || link.walked == walk_; }
@@ -377,20 +379,20 @@ class FluidNetwork {
     return std::span(members_on_links_).subspan(link.first_member, link.members);
   }
   bool solved_for(const Flow& flow) const { return flow.problem == problem_ && flow.member < shares_.size(); }
-  template <bool claims>
+  template <bool with_terms>
   void share_out();
-  template <bool claims>
+  template <bool with_terms>
   bool admit_unsettled();
-  template <bool claims>
+  template <bool with_terms>
   void give(std::uint32_t member, double share, LinkId bottleneck);
-  template <bool claims>
+  template <bool with_terms>
   double weight_of(const Flow& flow) const {
-    if constexpr (claims) return terms_of(routes_[flow.route]).weight;
+    if constexpr (with_terms) return terms_of(routes_[flow.route]).weight;
     return 1.0;
   }
-  template <bool claims>
+  template <bool with_terms>
   static double unfrozen_weight(const SharedLink& link) {
-    if constexpr (claims) return link.unfrozen_weight;
+    if constexpr (with_terms) return link.unfrozen_weight;
     return link.unfrozen;
   }
   void set_rate(std::uint32_t flow, double rate);
@@ -422,7 +424,7 @@ class FluidNetwork {
   std::vector<LinkId> loosened_;       // links that a flow left at this date while others stay
   std::vector<LinkId> two_way_;        // links that flows joined or left at this date, whose capacity depends on how many they are
   std::size_t active_ = 0;             // flows on their links
-  std::size_t most_exact_ = exact_up_to;
+  std::size_t max_exact_ = exact_up_to;
   std::uint32_t problem_ = 0;
   std::vector<std::uint32_t> members_;  // flows of the sharing problem at hand
   std::vector<Share> shares_;           // of the first of them: those whose links are known
@@ -432,7 +434,7 @@ class FluidNetwork {
   bool all_links_ = true;                // all of shared_links_ are; otherwise those that walk_ has come to
   std::uint32_t walk_ = 0;
   std::vector<Bottleneck> bottlenecks_;
-  bool claims_ = false;  // some route has a weight or a ceiling
+  bool has_terms_ = false;  // some route has a weight or a rate cap
 
   struct Quotient {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;

@@ -95,26 +95,26 @@ void FluidNetwork::settle() {
   if (members_.empty()) return;
 
   ++solves_;
-  claims_ ? solve<true>() : solve<false>();
+  has_terms_ ? solve<true>() : solve<false>();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (recording_ && i + 4 < members_.size()) prefetch(&decisions_[members_[i + 4]]);
     set_rate(members_[i], shares_[i].next_rate);
   }
 }
 
-template <bool claims>
+template <bool with_terms>
 void FluidNetwork::solve() {
-  add_links_of_members<claims>();
+  add_links_of_members<with_terms>();
   admit_likely();
   std::size_t before = 0;  // members that have a next rate
   for (int round = 0;; ++round) {
-    add_links_of_members<claims>();
+    add_links_of_members<with_terms>();
     begin_round(before);
-    share_out<claims>();
+    share_out<with_terms>();
     before = members_.size();
-    if (!admit_unsettled<claims>()) break;
+    if (!admit_unsettled<with_terms>()) break;
     // Changes that keep spreading are followed a whole neighbourhood at a time.
-    if (round >= 4) admit_neighbours<claims>();
+    if (round >= 4) admit_neighbours<with_terms>();
   }
 }
 
@@ -147,7 +147,7 @@ void FluidNetwork::admit(std::uint32_t flow) {
 }
 
 // Not at once as each is admitted: so what the next ones need can be asked for, first which links they use, then these.
-template <bool claims>
+template <bool with_terms>
 void FluidNetwork::add_links_of_members() {
   const std::size_t flows_ahead = flows_.size() > flows_in_cache ? 16 : 0, links_ahead = flows_ahead / 2;
   const std::size_t known = shares_.size();
@@ -176,9 +176,9 @@ void FluidNetwork::add_links_of_members() {
       if (bottleneck == id) ++shared_links_[link.shared].held;
       shared_by_members_.push_back(link.shared);
     });
-    if constexpr (claims)
-      if (const double ceiling = terms_of(routes_[flows_[members_[i]].route]).ceiling; ceiling < share.alone)
-        share.alone = ceiling, share.alone_link = no_link;
+    if constexpr (with_terms)
+      if (const double rate_cap = terms_of(routes_[flows_[members_[i]].route]).rate_cap; rate_cap < share.alone)
+        share.alone = rate_cap, share.alone_link = no_link;
     shares_.push_back(share);
   }
 }
@@ -207,9 +207,9 @@ void FluidNetwork::admit_likely() {
   }
 }
 
-template <bool claims>
+template <bool with_terms>
 void FluidNetwork::admit_neighbours() {
-  add_links_of_members<claims>();
+  add_links_of_members<with_terms>();
   for (const SharedLink& link : shared_links_)
     for_flows_on(links_[static_cast<std::size_t>(link.id)], [&](std::uint32_t flow) { admit(flow); });
 }
@@ -217,7 +217,7 @@ void FluidNetwork::admit_neighbours() {
 // Progressive filling of what non-members leave of each link: the link with the smallest share fixes the rate of its
 // members, which lowers what is left to others. Shares only grow while that goes on, so an outdated one in the heap is
 // found out when it comes up. All shares are for each unit of weight.
-template <bool claims>
+template <bool with_terms>
 void FluidNetwork::share_out() {
   solved_flows_ += unfrozen_.size();
   bottlenecks_.clear();
@@ -235,13 +235,13 @@ void FluidNetwork::share_out() {
         return;
       }
       members_on_links_.push_back(flow.member);
-      if constexpr (claims) weight += weight_of<claims>(flow);
+      if constexpr (with_terms) weight += weight_of<with_terms>(flow);
     });
     shared.left = std::max(0.0, left);
     shared.members = shared.unfrozen = static_cast<std::uint32_t>(members_on_links_.size()) - shared.first_member;
     shared.others = link.flows.size() - shared.members;
-    if constexpr (claims) shared.unfrozen_weight = weight;
-    bottlenecks_.push_back({shared.left / unfrozen_weight<claims>(shared), shared.id, none, i});
+    if constexpr (with_terms) shared.unfrozen_weight = weight;
+    bottlenecks_.push_back({shared.left / unfrozen_weight<with_terms>(shared), shared.id, none, i});
   }
   for (const std::uint32_t member : unfrozen_) {
     const Share& share = shares_[member];
@@ -249,7 +249,7 @@ void FluidNetwork::share_out() {
     for (const std::uint32_t at : shared_of(member)) most = std::min(most, shared_links_[at].left);
     if (share.alone >= most) continue;
     const std::uint32_t flow = members_[member];
-    bottlenecks_.push_back({claims ? share.alone / weight_of<claims>(flows_[flow]) : share.alone, share.alone_link, flow, member});
+    bottlenecks_.push_back({with_terms ? share.alone / weight_of<with_terms>(flows_[flow]) : share.alone, share.alone_link, flow, member});
   }
   std::ranges::make_heap(bottlenecks_, LargerShare{});
   for (std::size_t to_freeze = unfrozen_.size(); to_freeze > 0;) {
@@ -258,13 +258,13 @@ void FluidNetwork::share_out() {
     bottlenecks_.pop_back();
     if (least.flow != none) {
       if (shares_[least.at].frozen) continue;
-      give<claims>(least.at, least.share, least.link);
+      give<with_terms>(least.at, least.share, least.link);
       --to_freeze;
       continue;
     }
     const SharedLink& link = shared_links_[least.at];
     if (link.unfrozen == 0) continue;
-    const double share = link.left / unfrozen_weight<claims>(link);
+    const double share = link.left / unfrozen_weight<with_terms>(link);
     if (share > least.share) {
       bottlenecks_.push_back({share, least.link, none, least.at});
       std::ranges::push_heap(bottlenecks_, LargerShare{});
@@ -272,16 +272,16 @@ void FluidNetwork::share_out() {
     }
     for (const std::uint32_t member : members_on(link)) {
       if (shares_[member].frozen) continue;
-      give<claims>(member, least.share, least.link);
+      give<with_terms>(member, least.share, least.link);
       --to_freeze;
     }
   }
 }
 
-template <bool claims>
+template <bool with_terms>
 void FluidNetwork::give(std::uint32_t member, double share, LinkId bottleneck) {
   Flow& f = flows_[members_[member]];
-  const double weight = weight_of<claims>(f), rate = share * weight;
+  const double weight = weight_of<with_terms>(f), rate = share * weight;
   shares_[member].frozen = true;
   shares_[member].next_rate = rate;
   hold_back(f, bottleneck);
@@ -289,14 +289,14 @@ void FluidNetwork::give(std::uint32_t member, double share, LinkId bottleneck) {
     SharedLink& link = shared_links_[at];
     link.left = std::max(0.0, link.left - rate);
     --link.unfrozen;
-    if constexpr (claims) link.unfrozen_weight -= weight;
+    if constexpr (with_terms) link.unfrozen_weight -= weight;
   }
 }
 
 // Admits the non-members that the members' next rates leave without a bottleneck, or faster than a member on the
 // member's bottleneck. False if there are none: then all rates together are max-min fair. With weights it is rates for each
 // unit of weight that are compared.
-template <bool claims>
+template <bool with_terms>
 bool FluidNetwork::admit_unsettled() {
   const std::size_t before = members_.size();
   for (const SharedLink& shared : shared_links_) {
@@ -313,7 +313,7 @@ bool FluidNetwork::admit_unsettled() {
       }
       const double next_rate = shares_[flow.member].next_rate;
       load += next_rate;
-      const double share = next_rate / weight_of<claims>(flow);
+      const double share = next_rate / weight_of<with_terms>(flow);
       fastest_member = std::max(fastest_member, share);
       if (flow.bottleneck == id) slowest_held = std::min(slowest_held, share);
     });
@@ -321,7 +321,7 @@ bool FluidNetwork::admit_unsettled() {
     for_flows_on(link, [&](std::uint32_t number) {
       const Flow& flow = flows_[number];
       if (flow.problem == problem_) return;
-      const double share = flow.rate / weight_of<claims>(flow);
+      const double share = flow.rate / weight_of<with_terms>(flow);
       const bool freed = flow.bottleneck == id && (!saturated || fastest_member > share * (1 + tolerance));
       const bool too_fast = share > slowest_held * (1 + tolerance);
       if (freed || too_fast) admit(number);

@@ -17,7 +17,7 @@ struct Demand {
   SimTime latency;
   std::int64_t bytes;
   SimTime at;
-  FlowClaim claim = {};
+  FlowTerms terms = {};
 };
 
 using TwoWayLoads = std::vector<std::pair<LinkId, TwoWayLoad>>;
@@ -28,13 +28,13 @@ std::vector<SimTime> ends_of(const std::vector<BitsPerSecond>& capacity, const s
   for (const auto& [link, load] : two_way) network.lose_two_way(link, load);
   std::vector<SimTime> ends(demands.size());
   for (std::uint32_t i = 0; i < demands.size(); ++i)
-    network.start(network.add_route(demands[i].hops, demands[i].latency, demands[i].claim), demands[i].bytes, demands[i].at, i);
+    network.start(network.add_route(demands[i].hops, demands[i].latency, demands[i].terms), demands[i].bytes, demands[i].at, i);
   while (network.next_date() != SimTime::never()) network.advance([&](std::uint32_t token) { ends[token] = network.now(); });
   return ends;
 }
 
-// The textbook: at every event all rates again, by raising the rates of all flows together, each in proportion to its
-// weight, until a link or a ceiling stops some, and so on with the others.
+// Progressive filling: at every event all rates again, by raising the rates of all flows together, each in proportion to its
+// weight, until a link or a rate cap stops some, and so on with the others.
 std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands,
                                      const TwoWayLoads& two_way = {}) {
   const std::size_t n = demands.size();
@@ -77,19 +77,19 @@ std::vector<double> ends_by_the_book(const std::vector<BitsPerSecond>& capacity,
         double room = bound[l], waiting = 0;
         for (std::size_t i = 0; i < n; ++i)
           for (const Hop& hop : demands[i].hops)
-            if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += frozen[i] ? 0 : demands[i].claim.weight;
+            if (hop.link == static_cast<LinkId>(l)) room -= rate[i], waiting += frozen[i] ? 0 : demands[i].terms.weight;
         if (waiting > 0) least = std::min(least, share[l] = room / waiting);
       }
-      const auto ceiling = [&](std::size_t i) {
-        const FlowClaim& claim = demands[i].claim;
-        return claim.ceiling.count > 0 ? static_cast<double>(claim.ceiling.count) / claim.weight : HUGE_VAL;
+      const auto rate_cap = [&](std::size_t i) {
+        const FlowTerms& terms = demands[i].terms;
+        return terms.rate_cap.count > 0 ? static_cast<double>(terms.rate_cap.count) / terms.weight : HUGE_VAL;
       };
       for (std::size_t i = 0; i < n; ++i)
-        if (!frozen[i]) least = std::min(least, ceiling(i));
+        if (!frozen[i]) least = std::min(least, rate_cap(i));
       if (least == HUGE_VAL) break;
-      const auto stop = [&](std::size_t i) { rate[i] = least * demands[i].claim.weight, frozen[i] = true; };
+      const auto stop = [&](std::size_t i) { rate[i] = least * demands[i].terms.weight, frozen[i] = true; };
       for (std::size_t i = 0; i < n; ++i) {
-        if (!frozen[i] && ceiling(i) <= least * (1 + 1e-12)) stop(i);
+        if (!frozen[i] && rate_cap(i) <= least * (1 + 1e-12)) stop(i);
         for (const Hop& hop : demands[i].hops)
           if (!frozen[i] && share[static_cast<std::size_t>(hop.link)] <= least * (1 + 1e-12)) stop(i);
       }
@@ -169,13 +169,13 @@ TEST_CASE("fluid: flows share their bottleneck in proportion to their weights") 
   CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.weight = 0.25}}}) == std::vector{80_us});
 }
 
-TEST_CASE("fluid: a flow does not pass its ceiling, and what it leaves goes to the others") {
-  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 20_Gbps}}}) == std::vector{400_us});
+TEST_CASE("fluid: a flow does not pass its rate cap, and what it leaves goes to the others") {
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.rate_cap = 20_Gbps}}}) == std::vector{400_us});
   // a at 20 Gb/s, b at 80: 1 MB in 100 us. Then a goes on at 20.
-  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 20_Gbps}}, {{{0, 0}}, 0_us, 1'000'000, 0_us}}) ==
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.rate_cap = 20_Gbps}}, {{{0, 0}}, 0_us, 1'000'000, 0_us}}) ==
         std::vector{400_us, 100_us});
-  // A ceiling above the fair share is not felt.
-  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.ceiling = 60_Gbps}}, {{{0, 0}}, 0_us, 500'000, 0_us}})[1] == 80_us);
+  // A rate cap above the fair share is not felt.
+  CHECK(ends_of({100_Gbps}, {{{{0, 0}}, 0_us, 1'000'000, 0_us, {.rate_cap = 60_Gbps}}, {{{0, 0}}, 0_us, 500'000, 0_us}})[1] == 80_us);
 }
 
 TEST_CASE("fluid: flows both ways have a rate a direction that falls with their number, and the whole link once one direction is empty") {
@@ -210,10 +210,10 @@ TEST_CASE("fluid: a link has its duplex rate in each direction while both are us
   CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}, {1, 0}}, 0_us, 125'000, 0_us}}, load) == std::vector{50_us});
 }
 
-enum class Shares { equal, claims, two_way };
+enum class Shares { equal, weighted, two_way };
 
-void compare_with_the_book(Shares shares) {
-  const bool claims = shares != Shares::equal;
+void compare_with_reference(Shares shares) {
+  const bool weighted = shares != Shares::equal;
   std::mt19937_64 random(11);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   for (int round = 0; round < 400; ++round) {
@@ -235,9 +235,9 @@ void compare_with_the_book(Shares shares) {
       d.latency = SimTime{static_cast<std::int64_t>(below(3)) * 500'000};
       d.bytes = static_cast<std::int64_t>(1 + below(8)) * 125'000;
       d.at = SimTime{static_cast<std::int64_t>(below(4)) * 7'000'000};
-      if (!claims) continue;
-      d.claim.weight = std::array{1.0, 1.0, 0.5, 0.1, 3.0, 0.7}[below(6)];
-      if (below(3) == 0) d.claim.ceiling = static_cast<std::int64_t>(1 + below(9)) * 7_Gbps;
+      if (!weighted) continue;
+      d.terms.weight = std::array{1.0, 1.0, 0.5, 0.1, 3.0, 0.7}[below(6)];
+      if (below(3) == 0) d.terms.rate_cap = static_cast<std::int64_t>(1 + below(9)) * 7_Gbps;
     }
     const auto ends = ends_of(capacity, demands, two_way);
     const auto expected = ends_by_the_book(capacity, demands, two_way);
@@ -248,12 +248,14 @@ void compare_with_the_book(Shares shares) {
   }
 }
 
-TEST_CASE("fluid: random flows end when the textbook's complete solution at every event says") { compare_with_the_book(Shares::equal); }
+TEST_CASE("fluid: random flows end when progressive filling's complete solution at every event says") {
+  compare_with_reference(Shares::equal);
+}
 
-TEST_CASE("fluid: random flows with weights and ceilings end when the textbook says") { compare_with_the_book(Shares::claims); }
+TEST_CASE("fluid: random flows with weights and rate caps end when progressive filling says") { compare_with_reference(Shares::weighted); }
 
-TEST_CASE("fluid: random flows over links that lose rate when used both ways end when the textbook says") {
-  compare_with_the_book(Shares::two_way);
+TEST_CASE("fluid: random flows over links that lose rate when used both ways end when progressive filling says") {
+  compare_with_reference(Shares::two_way);
 }
 
 TEST_CASE("fluid: routes longer than those before leave running flows in place") {

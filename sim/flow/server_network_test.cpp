@@ -1,4 +1,4 @@
-// Servers on a network: closed forms, and agreement with SimGrid's own model where claims are equal.
+// Servers on a network: closed forms, and agreement with SimGrid's own model where weights are equal.
 #include "collectives/registry/registry.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
@@ -103,15 +103,15 @@ TEST_CASE("servers: GPUs that exchange messages over a link have its duplex rate
   CHECK(one_server(copy) == doctest::Approx(64.0 * mib * 8 / 8e9).epsilon(1e-4));
 }
 
-TEST_CASE("servers: between sockets a flow alone gets its ceiling or the link between sockets, whichever is less") {
+TEST_CASE("servers: between sockets a flow alone gets its rate cap or the link between sockets, whichever is less") {
   Schedule s{.name = "one message", .collective = Collective::broadcast, .ranks = 4};
   s.add_step().copy({.from = 0, .to = 2, .chunk = 0});
   // 150 + 200 + 500 + 200 + 150 ns; 10 GB/s are less than the 84.3 Gb/s that packets of 64 bytes carry
   CHECK(seconds_of(with_policy("two_nic", PeerPolicy::pcie_upi), s, 64 * mib) == doctest::Approx(64.0 * mib / 10e9 + 1.2e-6).epsilon(1e-6));
   Server fast = with_policy("two_nic", PeerPolicy::pcie_upi);
   fast.links.front().bandwidth = 40_GBps;
-  const double ceiling = static_cast<double>(pcie_rate({.generation = 3, .width = 16, .max_payload = 64}).count);
-  CHECK(seconds_of(fast, s, 64 * mib) == doctest::Approx(64.0 * mib * 8 / ceiling + 1.2e-6).epsilon(1e-6));
+  const double rate_cap = static_cast<double>(pcie_rate({.generation = 3, .width = 16, .max_payload = 64}).count);
+  CHECK(seconds_of(fast, s, 64 * mib) == doctest::Approx(64.0 * mib * 8 / rate_cap + 1.2e-6).epsilon(1e-6));
 }
 
 TEST_CASE("servers: messages inside a server leave it under the policy nic, at the rate of the wire") {
@@ -131,7 +131,7 @@ TEST_CASE("servers: wire efficiency is for wires, not for PCIe") {
   }
 }
 
-TEST_CASE("servers: flow and SimGrid's own network agree, with claims, ceilings and links that lose rate under load") {
+TEST_CASE("servers: flow and SimGrid's own network agree, with weights, rate caps and links that lose rate under load") {
   for (const Server& server : {with_policy("congestionless", PeerPolicy::nic), server_preset("dgx_a100"), server_preset("single_nic"),
                                with_policy("two_nic", PeerPolicy::pcie_upi), with_policy("congestionless", PeerPolicy::pcie_upi)})
     for (const char* algorithm : {"ring", "halving_doubling", "direct"}) {

@@ -46,7 +46,7 @@ std::vector<int> InNetworkCluster::chosen_servers(int count) const {
   std::erase_if(free, [&](int e) { return holds(workers_, e) || holds(others_, e); });
   if (!free.empty()) std::rotate(free.begin(), free.begin() + number_ % static_cast<std::ptrdiff_t>(free.size()), free.end());
   const int ranks = static_cast<int>(workers_.size());
-  if (count == 0) count = free.empty() ? std::min(ranks, most_default_servers) : 1;
+  if (count == 0) count = free.empty() ? std::min(ranks, max_default_servers) : 1;
   std::vector<int> out;
   const int among = std::max(count - static_cast<int>(free.size()), 0);
   for (int s = 0; s < count; ++s) {

@@ -26,7 +26,7 @@ class InNetworkCluster {
   bool has_endpoints(NodeId at) const { return endpoint_below(at) >= 0; }
 
   // Where it is not said, servers are on endpoints without a worker first, then evenly among the workers. How many, where it is
-  // not said either: one if there is an endpoint without a worker, else one for each worker, at most most_default_servers.
+  // not said either: one if there is an endpoint without a worker, else one for each worker, at most max_default_servers.
   std::vector<int> servers(const AtpSettings& settings) const;
 
   // Also between agents of one endpoint, which meet at their switch.

@@ -70,7 +70,7 @@ InNetworkRun FlowTrees::Flows::result() const {
     for (LinkId id = 0; id < fabric_.links(); ++id) {
       const std::int64_t bytes = carried[static_cast<std::size_t>(id)];
       out.bytes_on_link[static_cast<std::size_t>(id)] += bytes;
-      if (fabric_.device(fabric_.from(id)).kind == DeviceKind::endpoint) job.most_sent = std::max(job.most_sent, bytes);
+      if (fabric_.device(fabric_.from(id)).kind == DeviceKind::endpoint) job.max_sent = std::max(job.max_sent, bytes);
     }
   }
   return out;

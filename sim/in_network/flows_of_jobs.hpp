@@ -63,7 +63,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     SimTime at;  // not before; once it is under way, when it began
   };
   // So many packets at most are on their way, each for a round trip, and take this each where the links let them go one behind the other.
-  // As a flow they go at a ceiling of one window in a round trip; but those of the last window need not wait for a round trip: they end as
+  // As a flow they go at a rate cap of one window in a round trip; but those of the last window need not wait for a round trip: they end as
   // long before that as is left of it. None where no packet waits for such a window.
   struct Window {
     std::int64_t packets = 0;
@@ -125,15 +125,15 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   struct Tree {
     std::size_t job, server;
     Bytes packet;
-    BitsPerSecond ceiling;
+    BitsPerSecond rate_cap;
     Window window = {};
   };
   void add(const Tree& tree, Part part, std::span<const Hop> hops, SimTime offset, SimTime tail) {
     if (hops.empty()) return;
-    BitsPerSecond ceiling = tree.ceiling;
-    ceiling.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(ceiling.count) * site_.wire_share));
+    BitsPerSecond rate_cap = tree.rate_cap;
+    rate_cap.count = std::max<std::int64_t>(1, std::llround(static_cast<double>(rate_cap.count) * site_.wire_share));
     states_[tree.job].flows.push_back(static_cast<std::uint32_t>(flows_.size()));
-    const std::uint32_t route = lane_.add_route(with_pipelines(hops), {}, {.ceiling = ceiling});
+    const std::uint32_t route = lane_.add_route(with_pipelines(hops), {}, {.rate_cap = rate_cap});
     flows_.push_back({tree.job, tree.server, part, tree.packet, {hops.begin(), hops.end()}, route, offset, tail, tree.window});
   }
 

@@ -63,7 +63,7 @@ struct InNetworkSite {
 struct InNetworkRun {
   struct OfJob {
     std::vector<Iteration> iterations = {};  // none of an open job
-    std::int64_t most_sent = 0;              // bytes on the wire in all iterations, by the NIC that sent most
+    std::int64_t max_sent = 0;               // bytes on the wire in all iterations, by the NIC that sent most
     std::int64_t messages = 0;               // datagrams, in all iterations
   };
   std::vector<OfJob> jobs = {};

@@ -94,7 +94,7 @@ class PacketAgents::Agents {
       counted[j].add(s);
       const DatagramNetwork::Sent sent = datagrams_.sent(seat.self);
       out.jobs[j].messages += sent.datagrams;
-      out.jobs[j].most_sent = std::max(out.jobs[j].most_sent, sent_by[{seat.job, endpoint_of(seat)}] += sent.bytes);
+      out.jobs[j].max_sent = std::max(out.jobs[j].max_sent, sent_by[{seat.job, endpoint_of(seat)}] += sent.bytes);
     }
     std::size_t repeated = 0;  // of those that are not open
     for (std::size_t j = 0; j < jobs_.size(); ++j) {

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 bool too_many(std::size_t cases, const JsonPath& where, Input& in) {
-  return cases > most_cases && !in.problem(where, fmt::format("stands for more than {} cases", most_cases));
+  return cases > max_cases && !in.problem(where, fmt::format("stands for more than {} cases", max_cases));
 }
 
 std::vector<std::vector<Setting>> product(const Json& sweep, const JsonPath& where, Input& in) {

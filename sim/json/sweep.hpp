@@ -14,7 +14,7 @@ struct Setting {
   Json value;
 };
 
-constexpr std::size_t most_cases = 10'000;
+constexpr std::size_t max_cases = 10'000;
 
 // A pointer and the values that it takes.
 struct SweepAxis {

@@ -113,7 +113,7 @@ std::vector<Json> values_of_range(const Json& json, const JsonPath& where, Input
   for (int i = 0; by->at(from->value, i) <= to->value + rounding * std::abs(to->value); ++i) {
     Json value = of_kind(from->kind, by->at(from->value, i), whole);
     if (out.empty() || out.back() != value) out.push_back(std::move(value));
-    if (i > static_cast<int>(most_cases)) return in.problem(where, fmt::format("stands for more than {} values", most_cases)), out;
+    if (i > static_cast<int>(max_cases)) return in.problem(where, fmt::format("stands for more than {} values", max_cases)), out;
   }
   return out;
 }

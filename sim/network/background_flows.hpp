@@ -38,8 +38,8 @@ class BackgroundFlows final : public Driver {
   BackgroundFlows(SharedNetwork<Network>& network, Awaited awaited) : lane_(network.join(*this)), awaited_(awaited) {}
 
   // Streams are numbered in the order they are added.
-  void add(std::span<const Hop> hops, SimTime latency, FlowClaim claim, Bytes bytes, Rhythm rhythm) {
-    streams_.push_back({lane_.add_route(hops, latency, claim), bytes.count, rhythm, rhythm.start, {}, {}});
+  void add(std::span<const Hop> hops, SimTime latency, FlowTerms terms, Bytes bytes, Rhythm rhythm) {
+    streams_.push_back({lane_.add_route(hops, latency, terms), bytes.count, rhythm, rhythm.start, {}, {}});
   }
 
   // From now on the flows of the stream that was added last go there; `who` has all but when.
@@ -142,7 +142,7 @@ class BackgroundCopies {
     check(fabric.append_copy_path(gpu, entry.direction, path), "endpoint {} has no host memory", gpu);
     SimTime latency;
     for (const Hop& hop : path) latency += fabric.link(hop.link).latency;
-    flows_.add(path, latency, fabric.copy_claim(gpu), entry.bytes, {.start = entry.start, .period = entry.period});
+    flows_.add(path, latency, fabric.copy_terms(gpu), entry.bytes, {.start = entry.start, .period = entry.period});
     who_.push_back({.gpu = gpu, .to_host = entry.direction == Fabric::Copy::to_host});
   }
 

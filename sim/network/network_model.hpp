@@ -14,9 +14,9 @@ namespace weft {
 // advance() is given when the last of them has arrived; so is a timer's. Nothing happens but at next_date(), all of it in advance(). All
 // messages on a route together get at most `rate`, where it is not 0.
 template <class N>
-concept NetworkModel = requires(N& network, const N& seen, std::span<const Hop> hops, SimTime at, FlowClaim claim, std::int64_t bytes,
+concept NetworkModel = requires(N& network, const N& seen, std::span<const Hop> hops, SimTime at, FlowTerms terms, std::int64_t bytes,
                                 std::uint32_t token, BitsPerSecond rate) {
-  { network.add_route(hops, at, claim, rate) } -> std::same_as<std::uint32_t>;
+  { network.add_route(hops, at, terms, rate) } -> std::same_as<std::uint32_t>;
   { seen.routes() } -> std::convertible_to<std::size_t>;
   network.start(std::uint32_t{}, bytes, at, token);
   network.wake(at, token);

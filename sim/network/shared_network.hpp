@@ -51,15 +51,15 @@ class Lane {
  public:
   using RouteIndex = std::uint32_t;
   static constexpr int token_bits = 26;  // and so many messages under way
-  static constexpr std::uint32_t most_lanes = 1u << (32 - token_bits);
+  static constexpr std::uint32_t max_lanes = 1u << (32 - token_bits);
 
   Lane(Network& network, std::uint32_t number) : network_(network), tag_(number << token_bits) {
-    check(number < most_lanes, "more than {} drivers of one network", most_lanes);
+    check(number < max_lanes, "more than {} drivers of one network", max_lanes);
   }
 
   // Numbered from 0 in the order they are added, whatever other lanes add.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {}) {
-    const std::uint32_t number = network_.add_route(hops, latency, claim, rate);
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowTerms terms = {}, BitsPerSecond rate = {}) {
+    const std::uint32_t number = network_.add_route(hops, latency, terms, rate);
     if (count_ == 0) first_ = number;
     if (!numbers_.empty() || number != first_ + count_) {
       while (numbers_.size() < count_) numbers_.push_back(first_ + static_cast<std::uint32_t>(numbers_.size()));

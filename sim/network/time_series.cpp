@@ -18,7 +18,7 @@ void TimeSeries::halve() {
 
 // The interval of this date, which exists from now on.
 std::size_t TimeSeries::reach(SimTime at) {
-  while (static_cast<std::size_t>(at.ps / width_ps_) >= most_intervals) halve();
+  while (static_cast<std::size_t>(at.ps / width_ps_) >= max_intervals) halve();
   const auto interval = static_cast<std::size_t>(at.ps / width_ps_);
   if (interval >= values_.size()) values_.resize(interval + 1, of_ == Of::level ? level_ : 0);
   return interval;
@@ -58,7 +58,7 @@ std::vector<double> TimeSeries::over(SimTime width, SimTime end) const {
 SimTime common_width(const std::vector<const TimeSeries*>& series, SimTime end) {
   SimTime width = TimeSeries(TimeSeries::Of::amount).width();
   for (const TimeSeries* one : series) width = std::max(width, one->width());
-  while (width.ps * static_cast<std::int64_t>(TimeSeries::most_intervals) < end.ps) width = width + width;
+  while (width.ps * static_cast<std::int64_t>(TimeSeries::max_intervals) < end.ps) width = width + width;
   return width;
 }
 

@@ -12,7 +12,7 @@ namespace weft {
 class TimeSeries {
  public:
   enum class Of { amount, level };  // an interval has the sum of its amounts, or the highest of its levels
-  static constexpr std::size_t most_intervals = 512;
+  static constexpr std::size_t max_intervals = 512;
 
   explicit TimeSeries(Of of) : of_(of) {}
 
@@ -37,7 +37,7 @@ class TimeSeries {
   double level_ = 0;
 };
 
-// In which runs until `end` fit into most_intervals, and none of the series has a larger one.
+// In which runs until `end` fit into max_intervals, and none of the series has a larger one.
 SimTime common_width(const std::vector<const TimeSeries*>& series, SimTime end);
 
 }  // namespace weft

@@ -20,8 +20,8 @@ TEST_CASE("a series of amounts keeps their sum, and when they were, however long
   series.add(900_us, 1000_us, 50);
   const SimTime width = common_width({&series}, 1000_us);
   CHECK(width == series.width());
-  CHECK(1000_us <= width * static_cast<int>(TimeSeries::most_intervals));
-  CHECK(width * static_cast<int>(TimeSeries::most_intervals / 4) < 1000_us);
+  CHECK(1000_us <= width * static_cast<int>(TimeSeries::max_intervals));
+  CHECK(width * static_cast<int>(TimeSeries::max_intervals / 4) < 1000_us);
   const auto values = series.over(width, 1000_us);
   CHECK(sum(values) == doctest::Approx(250));
   // The width is 2^k * 4.096 ns, here 2.097 us: the first interval has 100 and 1.097 / 2 of the second 100.

@@ -38,8 +38,8 @@ struct LevelRecord {
 
 struct NetworkActivity {
   // Longer records would not be looked at, and memory is bounded: of what comes later only its share of links is known.
-  static constexpr std::size_t most_transfers = 100'000;
-  static constexpr int most_links = 20'000;  // over time; of larger fabrics only bytes_on_link
+  static constexpr std::size_t max_transfers = 100'000;
+  static constexpr int max_links = 20'000;  // over time; of larger fabrics only bytes_on_link
 
   std::vector<TimeSeries> bits_on_link = {};  // by LinkId
   std::vector<std::int64_t> bytes_on_link = {};
@@ -49,7 +49,7 @@ struct NetworkActivity {
   SimTime begin = {}, end = {};  // of the first job, and of the last
 
   void start(const Fabric& fabric) {
-    if (fabric.links() <= most_links) bits_on_link.assign(static_cast<std::size_t>(fabric.links()), TimeSeries(TimeSeries::Of::amount));
+    if (fabric.links() <= max_links) bits_on_link.assign(static_cast<std::size_t>(fabric.links()), TimeSeries(TimeSeries::Of::amount));
   }
   void used(std::size_t link, SimTime from, SimTime to, double bits) {
     if (link < bits_on_link.size()) bits_on_link[link].add(from, to, bits);
@@ -61,7 +61,7 @@ struct NetworkActivity {
     return record.series;
   }
   void transfer(TransferRecord record) {
-    if (transfers.size() < most_transfers) transfers.push_back(std::move(record));
+    if (transfers.size() < max_transfers) transfers.push_back(std::move(record));
   }
 };
 

@@ -233,7 +233,7 @@ void DatagramNetwork::depart(const Attachment& from, Datagram datagram) {
 
 // Each takes memory, on its way or in a pipeline: what is sent faster than it is handled would go on until there is none.
 void DatagramNetwork::require_room() const {
-  if (datagrams_in_flight() + in_pipelines_ < most_datagrams) return;
+  if (datagrams_in_flight() + in_pipelines_ < max_datagrams) return;
   const Attachment& fullest = *std::ranges::max_element(attachments_, {}, &Attachment::in_pipeline);
   const std::string pipeline =
       fmt::format("{} wait for the pipeline of {}", fullest.in_pipeline, routes_.fabric().device(fullest.node).name);
@@ -241,7 +241,7 @@ void DatagramNetwork::require_room() const {
   throw RunError(
       fmt::format("{} datagrams are under way at once at {:.3f} us, the most that are simulated: {}. They are sent, or retransmitted, "
                   "faster than they are handled: a longer timeout, fewer slots or a smaller window, faster links or switches",
-                  most_datagrams, network_.now().microseconds(),
+                  max_datagrams, network_.now().microseconds(),
                   fullest.in_pipeline > packets ? pipeline : fmt::format("{} of them wait at {}", packets, queue)));
 }
 
@@ -328,7 +328,7 @@ void DatagramNetwork::begin_round() {
   }
   ++fruitless_rounds_;
   fruitless_timers_ += timers;
-  stuck_ = fruitless_rounds_ >= least_rounds && fruitless_timers_ >= least_timers;
+  stuck_ = fruitless_rounds_ >= min_rounds && fruitless_timers_ >= min_timers;
 }
 
 // Than when it was last asked. The first that is answers for all, but as many are asked as timers have fired: it costs no

@@ -56,7 +56,7 @@ class DatagramNetwork final : public DatagramSink, private Wire {
   void start_again(Address address, SimTime at);
   SimTime now() const { return network_.now(); }
 
-  // Schedules the start of every agent. Throws RunError, as does whatever follows, where more than most_datagrams are under way. Then
+  // Schedules the start of every agent. Throws RunError, as does whatever follows, where more than max_datagrams are under way. Then
   // advance the network until finished(), or until it has nothing pending.
   void begin();
   bool finished() const;
@@ -79,8 +79,8 @@ class DatagramNetwork final : public DatagramSink, private Wire {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
-  static constexpr std::size_t most_datagrams = std::size_t{1} << 22;  // about 2 GiB of them
-  static constexpr std::int64_t least_rounds = 20, least_timers = 100'000;
+  static constexpr std::size_t max_datagrams = std::size_t{1} << 22;  // about 2 GiB of them
+  static constexpr std::int64_t min_rounds = 20, min_timers = 100'000;
 
   struct Attachment {
     Agent* agent = nullptr;  // none: a group

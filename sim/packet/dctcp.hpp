@@ -21,7 +21,7 @@ class Dctcp : public NoCongestionControl {
 
   void on_ack(const Acknowledged& a) {
     seen_ += a.newly;
-    most_in_flight_ = std::max(most_in_flight_, a.next - a.upto + a.newly);
+    max_in_flight_ = std::max(max_in_flight_, a.next - a.upto + a.newly);
     if (a.marked) {
       seen_marked_ += a.newly;
       threshold_ = std::min(threshold_, packets_);  // a mark ends slow start
@@ -33,7 +33,7 @@ class Dctcp : public NoCongestionControl {
       if (seen_marked_ > 0) packets_ = threshold_ = std::max(1.0, packets_ * (1 - share_ / 2));
       seen_ = seen_marked_ = 0;
       window_end_ = a.next;
-      most_in_flight_ = a.next - a.upto;
+      max_in_flight_ = a.next - a.upto;
     }
     packets_ = std::min(packets_, most);
   }
@@ -46,7 +46,7 @@ class Dctcp : public NoCongestionControl {
     threshold_ = std::max(2.0, packets_ / 2);
     packets_ = 1;
   }
-  void next_message() { window_end_ = loss_end_ = seen_ = seen_marked_ = most_in_flight_ = 0; }
+  void next_message() { window_end_ = loss_end_ = seen_ = seen_marked_ = max_in_flight_ = 0; }
   bool learned() const { return true; }
 
  private:
@@ -56,8 +56,8 @@ class Dctcp : public NoCongestionControl {
   // acknowledgements come at the rate of the link, what they let go is on its way only when the next ones are here.
   void grow(std::uint32_t newly) {
     if (packets_ < threshold_)
-      packets_ = std::max(packets_, std::min(packets_ + newly, 2.0 * most_in_flight_));
-    else if (most_in_flight_ >= window())
+      packets_ = std::max(packets_, std::min(packets_ + newly, 2.0 * max_in_flight_));
+    else if (max_in_flight_ >= window())
       packets_ += newly / packets_;
   }
 
@@ -66,7 +66,7 @@ class Dctcp : public NoCongestionControl {
   double threshold_ = most;
   double share_ = 1;  // as in the paper's implementation: the first marks are taken seriously
   std::uint32_t window_end_ = 0, loss_end_ = 0, seen_ = 0, seen_marked_ = 0;
-  std::uint32_t most_in_flight_ = 0;  // since the last window
+  std::uint32_t max_in_flight_ = 0;  // since the last window
 };
 
 }  // namespace weft

@@ -223,11 +223,11 @@ void PacketNetwork::tell(std::uint32_t index, Event what) {
     else
       *std::ranges::find(stopped, index) = stopped.back(), stopped.pop_back();
   }
-  schedule(later(now_, kind_of(link).delay_ps), what, link * most_priorities + index % classes_);
+  schedule(later(now_, kind_of(link).delay_ps), what, link * max_priorities + index % classes_);
 }
 
 void PacketNetwork::paused(std::uint32_t index) {
-  const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
+  const std::uint32_t link = index / max_priorities, priority = index % max_priorities;
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused | 1u << priority);
   --queue.telling;
@@ -236,7 +236,7 @@ void PacketNetwork::paused(std::uint32_t index) {
 }
 
 void PacketNetwork::resumed(std::uint32_t index) {
-  const std::uint32_t link = index / most_priorities, priority = index % most_priorities;
+  const std::uint32_t link = index / max_priorities, priority = index % max_priorities;
   Queue& queue = queues_[queue_index(link, static_cast<int>(priority))];
   ports_[link].paused = static_cast<std::uint8_t>(ports_[link].paused & ~(1u << priority));
   --queue.telling;

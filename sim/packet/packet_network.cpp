@@ -40,8 +40,8 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
       corruption_(Chance::of(settings.faults.corruption)) {
   std::vector<std::string> lines;
   for (const Problem& p : problems(settings)) lines.push_back(fmt::format("packet: {} {}", p.where.substr(1), p.what));
-  if (fabric.priorities() > most_priorities)
-    lines.push_back(fmt::format("packet: at most {} priorities are possible, the fabric uses {}", most_priorities, fabric.priorities()));
+  if (fabric.priorities() > max_priorities)
+    lines.push_back(fmt::format("packet: at most {} priorities are possible, the fabric uses {}", max_priorities, fabric.priorities()));
   std::vector<std::uint32_t> failing;
   for (const LinkFailure& f : settings.faults.failures) failing.push_back(static_cast<std::uint32_t>(link_named(fabric, f.link, lines)));
   std::vector<char> lossy(rates.size());
@@ -115,7 +115,7 @@ std::int64_t PacketNetwork::headroom(std::uint32_t link) const {
   return (round_trip_bytes(kind.delay_ps, kind.bits_per_second) + 2 * full_bytes_) * control_;
 }
 
-PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowClaim /*claim*/, BitsPerSecond rate) {
+PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowTerms /*terms*/, BitsPerSecond rate) {
   check(!hops.empty(), "a route without links");
   for (const Hop& hop : hops)
     if (fabric_.link(hop.link).two_way.loses()) throw InputError(contention_of_link(fabric_, hop.link));

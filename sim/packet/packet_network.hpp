@@ -52,7 +52,7 @@ class PacketNetwork {
 
   // Routes are numbered in the order they are added. `rate`, where it is not 0: a connection that carries no more payload, because its
   // sender spaces packets and has a window of that rate times the round trip of an idle network.
-  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowClaim claim = {}, BitsPerSecond rate = {});
+  RouteIndex add_route(std::span<const Hop> hops, SimTime latency, FlowTerms terms = {}, BitsPerSecond rate = {});
   std::size_t routes() const { return routes_.size(); }
 
   // A message of `bytes` is ready at `at` (not before now); when its last byte has arrived, `token` goes to `on_end`.
@@ -119,7 +119,7 @@ class PacketNetwork {
   static constexpr std::uint32_t none = UINT32_MAX;
   static constexpr std::uint32_t unknown = UINT32_MAX - 1;
   static constexpr std::int64_t never = WheelQueue::never;
-  static constexpr int most_priorities = 8;
+  static constexpr int max_priorities = 8;
 
   enum class Event : std::uint32_t { arrive, serve, pause, resume, start, end, timer, pace, feedback, fail, recover, due, wake };
   static constexpr int event_bits = 28;

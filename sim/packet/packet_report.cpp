@@ -4,7 +4,7 @@
 
 namespace weft {
 
-PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::size_t most_queues) {
+PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::size_t max_queues) {
   PacketSummary out{.packets = report.packets,
                     .resent = report.resent,
                     .marked = report.marked,
@@ -22,7 +22,7 @@ PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::siz
   }
   std::vector<QueueReport> longest = report.queues;
   std::ranges::stable_sort(longest, [](const QueueReport& a, const QueueReport& b) { return a.high_water > b.high_water; });
-  longest.resize(std::min(longest.size(), most_queues));
+  longest.resize(std::min(longest.size(), max_queues));
   for (const QueueReport& q : longest)
     out.queues.push_back({fabric.link_name(q.link), q.priority, q.high_water, q.marked, q.dropped, q.pauses, q.paused});
   return out;

@@ -53,6 +53,6 @@ struct PacketSummary {
   friend bool operator==(const PacketSummary&, const PacketSummary&) = default;
 };
 
-PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::size_t most_queues = 16);
+PacketSummary summary(const PacketReport& report, const Fabric& fabric, std::size_t max_queues = 16);
 
 }  // namespace weft

@@ -20,9 +20,9 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr std::size_t most_devices = 256;  // SimGrid still computes all of its own routes, of which ns-3 uses none
+constexpr std::size_t max_devices = 256;  // SimGrid still computes all of its own routes, of which ns-3 uses none
 // SimGrid 3.32 closes the socket of a larger message before its last bytes have left.
-constexpr std::int64_t most_bytes = SIMGRID_VERSION < 40000 ? 131072 : INT64_MAX;
+constexpr std::int64_t max_bytes = SIMGRID_VERSION < 40000 ? 131072 : INT64_MAX;
 
 s4u::Engine& ns3_engine() {
   xbt_log_control_set("root.thresh:critical");
@@ -152,18 +152,18 @@ class Ns3World final : public S4uTransport::Directory {
 std::vector<Problem> ns3_problems(const PlacedSchedule& job, const Fabric& fabric) {
   std::vector<Problem> problems;
   const auto devices = static_cast<std::size_t>(fabric.devices());
-  if (devices > most_devices)
-    problems.push_back({"/network", fmt::format("ns3 is for small runs: at most {} nodes and switches, got {}", most_devices, devices)});
+  if (devices > max_devices)
+    problems.push_back({"/network", fmt::format("ns3 is for small runs: at most {} nodes and switches, got {}", max_devices, devices)});
   if (job.hardware.rendezvous_threshold.count != INT64_MAX)
     problems.push_back({"/hardware/rendezvous_threshold", "ns3 has no rendezvous: write \"never\""});
   if (job.hardware.message_efficiency != 1)
     problems.push_back({"/hardware/message_efficiency", "ns3 has headers of its own: write 1, and no protocol of NCCL but simple"});
   if (!MessageCosts(job.hardware).none()) problems.push_back({"/hardware/cost_by_size", "ns3 has headers of its own: leave it out"});
-  if (const std::int64_t largest = largest_message(job); largest > most_bytes)
+  if (const std::int64_t largest = largest_message(job); largest > max_bytes)
     problems.push_back(
         {"/workload/size", fmt::format("SimGrid 3.32 loses the end of messages above {} bytes in ns-3, and one has {}: more ranks "
                                        "or \"pieces\" make them smaller, SimGrid 4.0 carries them",
-                                       most_bytes, largest)});
+                                       max_bytes, largest)});
   return problems;
 }
 

@@ -119,7 +119,7 @@ class S4uProgram {
       if (const TwoWayLoad& load = fabric.link(hop.link).two_way; load.loses()) world_.lose_two_way(hop.link, load);
     world_.connect(
         from, to, routes_.hops(id), routes_.latency(id),
-        {.claim = routes_.claim(id),
+        {.terms = routes_.terms(id),
          .kind = class_of(fabric, routes_.hops(id)),
          .within_overhead = job_.program.calls.front().regime.protocol == NcclProtocol::automatic ? SimTime{} : routes_.latency(id)});
   }

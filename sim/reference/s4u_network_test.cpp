@@ -150,8 +150,8 @@ namespace {
 
 Case random_case(std::mt19937_64& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
-  const auto some_time = [&](std::int64_t most_ps) {
-    return SimTime{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most_ps))};
+  const auto some_time = [&](std::int64_t max_ps) {
+    return SimTime{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(max_ps))};
   };
   const auto some_link = [&] { return LinkSpec{(1 + below(200)) * 1_Gbps, some_time(3'000'000)}; };
   Case c;
@@ -216,10 +216,10 @@ TEST_CASE("simgrid network: flow says the same to a millionth with awkward rates
     Routes routes(*c.fabric, c.ecmp);
     const NetworkRun flow = run_flow_bare(c.job(), *c.fabric, routes);
     REQUIRE(flow.rank_finish.size() == reference.of_rank_ps.size());
-    double most_ps = 0;
+    double max_ps = 0;
     for (std::size_t r = 0; r < flow.rank_finish.size(); ++r)
-      most_ps = std::max(most_ps, std::abs(static_cast<double>(flow.rank_finish[r].ps - reference.of_rank_ps[r])));
-    const double share = most_ps / static_cast<double>(finish_ps(reference));
+      max_ps = std::max(max_ps, std::abs(static_cast<double>(flow.rank_finish[r].ps - reference.of_rank_ps[r])));
+    const double share = max_ps / static_cast<double>(finish_ps(reference));
     CHECK(share <= 1e-3);
     if (share > 1e-6) apart.push_back(fmt::format("case {}: {} by {:.1e}", i, c.schedule.name, share));
     CHECK(flow.messages == reference.messages);

@@ -23,9 +23,9 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 // SimGrid divides a link among its flows in inverse proportion to the latency of their routes. So every route has the
-// reciprocal of its claim's weight for a latency, all of it on its first link, and the true one is reached by the latency factor
+// reciprocal of its terms's weight for a latency, all of it on its first link, and the true one is reached by the latency factor
 // of its ends.
-double claiming_latency_s(const FlowClaim& claim) { return 1.0 / claim.weight; }
+double claiming_latency_s(const FlowTerms& terms) { return 1.0 / terms.weight; }
 
 // Sanitizers know the stacks of threads, not those that SimGrid swaps.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -101,14 +101,14 @@ struct S4uWorld::State final : S4uTransport::Directory {
   // or go at one date it forgets to look at the links of the second when it meets the first of them already (System::
   // update_modified_cnst_set_from_variable, 3.32 to 4.1), and flows there keep a rate that is wrong.
   //
-  // A ceiling is the rate of that link, which each flow then has to itself.
+  // A rate cap is the rate of that link, which each flow then has to itself.
   void add_routes() {
     for (const auto& [ends, path] : paths) {
       const std::size_t from = ends >> 32, to = ends & UINT32_MAX;
-      const double ceiling = path.nature.claim.ceiling.count > 0 ? path.nature.claim.ceiling.bytes_per_second() : 1e30;
+      const double rate_cap = path.nature.terms.rate_cap.count > 0 ? path.nature.terms.rate_cap.bytes_per_second() : 1e30;
       s4u::Link* own =
-          simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), ceiling)->set_latency(claiming_latency_s(path.nature.claim));
-      if (path.nature.claim.ceiling.count > 0) own->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+          simgrid_compat::add_link(zone, fmt::format("route{}>{}", from, to), rate_cap)->set_latency(claiming_latency_s(path.nature.terms));
+      if (path.nature.terms.rate_cap.count > 0) own->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
       std::vector<s4u::LinkInRoute> route{s4u::LinkInRoute(own)};
       for (const LinkId id : path.links)
         if (const auto both = both_ways.find(id); both != both_ways.end()) route.emplace_back(both->second);
@@ -145,7 +145,7 @@ struct S4uWorld::State final : S4uTransport::Directory {
       const bool meets = bytes >= static_cast<double>(hardware.rendezvous_threshold.count);
       const S4uPath& path = paths.at(ends(from, to));
       const SimTime handshake = meets ? message_costs.of(hardware.rendezvous, static_cast<std::int64_t>(bytes)) : SimTime{};
-      return (path.latency_s + handshake.seconds()) / claiming_latency_s(path.nature.claim);
+      return (path.latency_s + handshake.seconds()) / claiming_latency_s(path.nature.terms);
     });
     simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
       if (size == static_cast<double>(nothing_to_carry)) return 1e30;

@@ -1,5 +1,5 @@
 // A platform and its actors in SimGrid's own network model, set so that it means what our networks mean: a message waits
-// for one path latency, then shares its links in max-min fairness by the weights of claims, without TCP effects.
+// for one path latency, then shares its links in max-min fairness by their weights, without TCP effects.
 #pragma once
 
 #include "collectives/executors/transport.hpp"
@@ -15,7 +15,7 @@ namespace weft {
 
 // What a path is beside its links and latency.
 struct PathNature {
-  FlowClaim claim = {};
+  FlowTerms terms = {};
   PathClass kind = PathClass::rail;
   SimTime within_overhead = {};  // of the overhead of its class, the part that the latency is
 };
@@ -34,7 +34,7 @@ class S4uWorld {
   S4uWorld(const HardwareProfile& hardware, int endpoints, std::span<const BitsPerSecond> goodput);
   ~S4uWorld();
 
-  // The path that messages between two endpoints take, and what they claim of it; once for each pair that is used.
+  // The path that messages between two endpoints take, and what they terms of it; once for each pair that is used.
   void connect(int from, int to, std::span<const Hop> hops, SimTime latency, PathNature nature = {});
 
   // What both links lose while messages cross them in both directions. Before connect().

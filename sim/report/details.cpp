@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_slices = 1500, most_rank_rows = 64, most_series = 12, most_points = 128;
+constexpr std::size_t max_slices = 1500, max_rank_rows = 64, max_series = 12, max_points = 128;
 
 double us(SimTime time) { return static_cast<double>(time.ps) / 1e6; }
 
-// By rank, or by as many ranks together as leave most_rank_rows: the share of each interval in which they compute, and in which something
+// By rank, or by as many ranks together as leave max_rank_rows: the share of each interval in which they compute, and in which something
 // of theirs is on its way.
 class RankRows {
  public:
@@ -22,7 +22,7 @@ class RankRows {
     int ranks = 0;
     for (const MessageRecord& m : timeline.messages) ranks = std::max({ranks, m.from + 1, m.to + 1});
     for (const SpanRecord& s : timeline.spans) ranks = std::max(ranks, s.rank + 1);
-    each_ = (static_cast<std::size_t>(ranks) + most_rank_rows - 1) / most_rank_rows;
+    each_ = (static_cast<std::size_t>(ranks) + max_rank_rows - 1) / max_rank_rows;
     ranks_ = static_cast<std::size_t>(ranks);
   }
 
@@ -74,7 +74,7 @@ class RankRows {
 // [rank, "s" or "c" or "r" or "m", channel or stream, begin, duration, text]; nothing where there are too many.
 Json slices(const Timeline& timeline) {
   Json out = Json::array();
-  if (timeline.messages.size() + timeline.spans.size() > most_slices) return out;
+  if (timeline.messages.size() + timeline.spans.size() > max_slices) return out;
   for (const SpanRecord& s : timeline.spans) {
     const char* kind = s.kind == SpanRecord::Kind::compute ? "c" : s.kind == SpanRecord::Kind::control ? "m" : "r";
     out.push_back({s.rank, kind, s.stream, us(s.begin), us(s.end - s.begin), s.name});
@@ -94,7 +94,7 @@ Json row_details(const Timeline& timeline, const Row& row) {
   if (!timeline.fabric || timeline.activity.end.ps == 0) return out;  // a network that records nothing
   out["end_us"] = us(timeline.activity.end);
   out["fabric"] = fabric_picture(timeline, row);
-  const ShownActivity shown = shown_activity(timeline, most_series, most_points);
+  const ShownActivity shown = shown_activity(timeline, max_series, max_points);
   out["interval_us"] = us(shown.width);
   out["series"] = Json::array();
   for (const ShownSeries& s : shown.series)

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr int most_hosts = 64;  // drawn one by one
-constexpr std::size_t most_nodes = 600, most_lines = 5000;
+constexpr int max_hosts = 64;  // drawn one by one
+constexpr std::size_t max_nodes = 600, max_lines = 5000;
 
 double rounded(double value) { return std::round(value * 1e5) / 1e5; }
 
@@ -83,7 +83,7 @@ class Picture {
 
   Json json() const {
     Json out = {{"classes", classes()}};
-    if (lines_.empty() || nodes_.size() > most_nodes || lines_.size() > most_lines) return out;
+    if (lines_.empty() || nodes_.size() > max_nodes || lines_.size() > max_lines) return out;
     for (const Node& n : nodes_)
       out["nodes"].push_back({{"name", n.is_switch || n.hosts == 1 ? common_name(n.names) : ""},
                               {"kind", n.is_switch ? "switch" : "host"},
@@ -108,7 +108,7 @@ class Picture {
     std::set<NodeId> hosts;
     for (NodeId d = 0; d < devices; ++d)
       if (!hosts_.is_switch(d)) hosts.insert(hosts_.find(d));
-    const bool joined = hosts.size() > most_hosts;
+    const bool joined = hosts.size() > max_hosts;
     std::map<std::set<NodeId>, int> node_of_switches;
     std::map<NodeId, int> node_of_host;
     for (NodeId d = 0; d < devices; ++d) {

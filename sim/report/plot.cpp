@@ -268,7 +268,7 @@ class Figure {
       points.push_back(point);
     }
     for (auto& [name, points] : series_) std::ranges::sort(points, {}, &Point::x);
-    if (series_.size() > choice_.most_series) problems_.push_back(too_many());
+    if (series_.size() > choice_.max_series) problems_.push_back(too_many());
     if (series_.empty()) problems_.push_back(fmt::format("--y: the column {} has no numbers in these lines", choice_.y));
     places_.resize(place_of.size());
     for (const auto& [word, place] : place_of) places_[static_cast<std::size_t>(place)] = shown(x_, word);
@@ -283,7 +283,7 @@ class Figure {
       if (values.size() > 1) columns.push_back(fmt::format("{} ({} values)", table_.header[at], values.size()));
     }
     return fmt::format("these are {} series, and at most {} can be told apart: choose with --where COLUMN=VALUE from {}", series_.size(),
-                       choice_.most_series, fmt::join(columns, ", "));
+                       choice_.max_series, fmt::join(columns, ", "));
   }
 
   void stop_on_problems() const {

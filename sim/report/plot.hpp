@@ -16,7 +16,7 @@ struct PlotChoice {
   std::vector<std::string> where = {};  // "column=value": only these lines
   std::string title = {};
   std::optional<bool> log_x = {}, log_y = {};  // not given: where values span more than a factor of 20
-  std::size_t most_series = 24;                // more are refused: they could not be told apart
+  std::size_t max_series = 24;                 // more are refused: they could not be told apart
 };
 
 enum class PlotFormat { svg, pdf, script };

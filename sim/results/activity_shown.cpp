@@ -38,15 +38,15 @@ std::vector<double> use_of_links(const Timeline& timeline) {
   return out;
 }
 
-ShownActivity shown_activity(const Timeline& timeline, std::size_t most_of_a_kind, std::size_t most_intervals) {
+ShownActivity shown_activity(const Timeline& timeline, std::size_t max_of_a_kind, std::size_t max_intervals) {
   const NetworkActivity& activity = timeline.activity;
   std::vector<const TimeSeries*> all;
   for (const TimeSeries& link : activity.bits_on_link) all.push_back(&link);
   for (const auto& [name, level] : activity.levels) all.push_back(&level.series);
   ShownActivity out{.width = common_width(all, activity.end)};
-  while (out.width * static_cast<std::int64_t>(most_intervals) < activity.end) out.width = out.width + out.width;
+  while (out.width * static_cast<std::int64_t>(max_intervals) < activity.end) out.width = out.width + out.width;
   if (!activity.bits_on_link.empty())
-    for (const std::size_t i : largest(use_of_links(timeline), most_of_a_kind)) {
+    for (const std::size_t i : largest(use_of_links(timeline), max_of_a_kind)) {
       const auto id = static_cast<LinkId>(i);
       ShownSeries series{.kind = "link",
                          .name = "link " + timeline.fabric->link_name(id),
@@ -65,7 +65,7 @@ ShownActivity shown_activity(const Timeline& timeline, std::size_t most_of_a_kin
       values.push_back(level.record->series.over(out.width, activity.end));
       peaks.push_back(values.back().empty() ? 0 : *std::ranges::max_element(values.back()));
     }
-    for (const std::size_t i : largest(peaks, most_of_a_kind))
+    for (const std::size_t i : largest(peaks, max_of_a_kind))
       out.series.push_back({.kind = kind, .name = *levels[i].name, .unit = levels[i].record->unit, .values = std::move(values[i])});
   }
   return out;

@@ -23,6 +23,6 @@ struct ShownActivity {
 // The share of its bandwidth that a link was used, from the first start of a job to the last end.
 std::vector<double> use_of_links(const Timeline&);
 
-ShownActivity shown_activity(const Timeline&, std::size_t most_of_a_kind = 32, std::size_t most_intervals = TimeSeries::most_intervals);
+ShownActivity shown_activity(const Timeline&, std::size_t max_of_a_kind = 32, std::size_t max_intervals = TimeSeries::max_intervals);
 
 }  // namespace weft

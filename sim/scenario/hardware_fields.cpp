@@ -185,7 +185,7 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("initial_copies", &H::initial_copies,
                    "How often a call that reduces copies its whole message before its first message, at the rate of its reductions: 1 for "
                    "MPI, which copies what it sends into the buffer that it receives in.",
-                   between(0.0, most_initial_copies)),
+                   between(0.0, max_initial_copies)),
           optional_as<RateOrUnlimited>("eager_copy_rate", &H::eager_copy_rate,
                                        "The rate at which the two ends together copy a short message through buffers of the library, which "
                                        "lets its sender go at once; with handshake, which long ones make instead. Not of messages that a "

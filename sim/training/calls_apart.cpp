@@ -41,13 +41,13 @@ std::vector<SimTime> CallsApart::run(const PlacedSchedule& call, SentApart& sent
 
 const CallsApart::Known& CallsApart::known(const PlacedSchedule& call, SimTime first) {
   constexpr std::int64_t few = 4;
-  if (known_count_ == most_known) known_.clear(), known_count_ = 0;
+  if (known_count_ == max_known) known_.clear(), known_count_ = 0;
   std::vector<std::int64_t> begun;
   for (const SimTime at : call.start) begun.push_back((at - first).ps);
   std::vector<Known>& alike = known_[{&call.schedule, call.placement.data(), call.elements}];
   const auto at = std::ranges::find_if(alike, [&](const Known& k) { return k.begun == begun && k.regime == call.regime; });
   if (at != alike.end()) return ++found_, *at;
-  if (!alike.empty() && ++begun_otherwise_ >= few && found_ < begun_otherwise_ && most_events_ < UINT64_MAX) throw CallsMeet{};
+  if (!alike.empty() && ++begun_otherwise_ >= few && found_ < begun_otherwise_ && max_events_ < UINT64_MAX) throw CallsMeet{};
   alike.push_back(run_apart(call, first, std::move(begun)));
   ++known_count_;
   return alike.back();
@@ -55,7 +55,7 @@ const CallsApart::Known& CallsApart::known(const PlacedSchedule& call, SimTime f
 
 CallsApart::Known CallsApart::run_apart(const PlacedSchedule& call, SimTime first, std::vector<std::int64_t> begun) {
   const bool repeats = call.schedule.channels.front().made_by<RepeatedSteps>() != nullptr;
-  if (!repeats && static_cast<std::uint64_t>(call.schedule.messages()) > most_events_ - events_) throw CallsMeet{};
+  if (!repeats && static_cast<std::uint64_t>(call.schedule.messages()) > max_events_ - events_) throw CallsMeet{};
   SharedNetwork<FluidNetwork> network(rate_of_link_);
   lose_two_way(routes_.fabric(), network.model());
   LinkUses uses;
@@ -73,7 +73,7 @@ CallsApart::Known CallsApart::run_apart(const PlacedSchedule& call, SimTime firs
     run_to_end(network, Around::nothing);
   }
   events_ += network.model().events();
-  if (events_ > most_events_) throw CallsMeet{};
+  if (events_ > max_events_) throw CallsMeet{};
   Known out{.regime = call.regime, .begun = std::move(begun), .done = {}, .uses = {}, .run = driver.result()};
   for (const SimTime end : out.run.rank_finish) out.done.push_back(end.ps);
   for (std::size_t link = 0; link < rate_of_link_.size(); ++link)  // streams with rates of their own are on links of the fabric too

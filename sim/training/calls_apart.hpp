@@ -30,9 +30,9 @@ struct SentApart {
 
 class CallsApart {
  public:
-  // `most_events`: that all runs together may take; where that is limited, calls also have to begin alike mostly.
-  CallsApart(Routes& routes, std::vector<BitsPerSecond> rate_of_link, std::uint64_t most_events)
-      : routes_(routes), rate_of_link_(std::move(rate_of_link)), most_events_(most_events), busy_until_(rate_of_link_.size()) {}
+  // `max_events`: that all runs together may take; where that is limited, calls also have to begin alike mostly.
+  CallsApart(Routes& routes, std::vector<BitsPerSecond> rate_of_link, std::uint64_t max_events)
+      : routes_(routes), rate_of_link_(std::move(rate_of_link)), max_events_(max_events), busy_until_(rate_of_link_.size()) {}
 
   // Whether calls by themselves leave nothing to the next one but their messages: no connections that are made once, no queues for
   // copies, nor of NICs that several ranks send through.
@@ -57,14 +57,14 @@ class CallsApart {
   };
   // Of the schedule, its ranks' places, and the elements.
   using Key = std::tuple<const Schedule*, const int*, std::int64_t>;
-  static constexpr std::size_t most_known = 128;
+  static constexpr std::size_t max_known = 128;
 
   const Known& known(const PlacedSchedule& call, SimTime first);
   Known run_apart(const PlacedSchedule& call, SimTime first, std::vector<std::int64_t> begun);
 
   Routes& routes_;
   const std::vector<BitsPerSecond> rate_of_link_;
-  const std::uint64_t most_events_;
+  const std::uint64_t max_events_;
   std::uint64_t events_ = 0;
   std::map<Key, std::vector<Known>> known_;
   std::size_t known_count_ = 0;

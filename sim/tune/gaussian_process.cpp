@@ -113,7 +113,7 @@ class Bayesian final : public Technique {
   }
 
  private:
-  static constexpr std::size_t most_points = 200;  // of the process: solving grows with the cube
+  static constexpr std::size_t max_points = 200;  // of the process: solving grows with the cube
   static constexpr std::int64_t all_below = 1500;
 
   std::size_t collect(const History& history, std::vector<std::vector<double>>& x, std::vector<double>& y) const {
@@ -129,7 +129,7 @@ class Bayesian final : public Technique {
     const bool positive = least > 0;
     const auto seen = [&](double cost) { return positive ? std::log(cost) : cost; };
     const auto& all = history.entries();
-    for (std::size_t i = all.size() > most_points ? all.size() - most_points : 0; i < all.size(); ++i) {
+    for (std::size_t i = all.size() > max_points ? all.size() - max_points : 0; i < all.size(); ++i) {
       x.push_back(space_.features(all[i].point));
       y.push_back(seen(!all[i].cost ? least : std::isfinite(*all[i].cost) ? *all[i].cost : most));  // failed: as the worst
     }

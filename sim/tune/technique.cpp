@@ -147,8 +147,8 @@ std::unique_ptr<Technique> grid_search(const Space& space, std::uint64_t seed) {
 std::unique_ptr<Technique> population_based_training(const Space& space, std::uint64_t seed) {
   return std::make_unique<Population>(space, seed);
 }
-std::unique_ptr<Technique> hyperband(const Space& space, std::uint64_t seed, double least_fidelity) {
-  return std::make_unique<Hyperband>(space, seed, least_fidelity);
+std::unique_ptr<Technique> hyperband(const Space& space, std::uint64_t seed, double min_fidelity) {
+  return std::make_unique<Hyperband>(space, seed, min_fidelity);
 }
 
 }  // namespace weft

@@ -52,9 +52,9 @@ std::unique_ptr<Technique> population_based_training(const Space& space, std::ui
 // A Gaussian process (Matern 5/2) on the logarithm of costs; expected improvement chooses (Snoek et al. 2012). What is asked for
 // and has not come back counts as if it had cost what the best did (Ginsbourger's constant liar).
 std::unique_ptr<Technique> bayesian_optimisation(const Space& space, std::uint64_t seed);
-// Hyperband (Li et al. 2018) with eta 3: brackets of successive halving, from many points at least_fidelity to few at 1. With
-// least_fidelity 1 its brackets are of full evaluations, which is random search.
-std::unique_ptr<Technique> hyperband(const Space& space, std::uint64_t seed, double least_fidelity);
+// Hyperband (Li et al. 2018) with eta 3: brackets of successive halving, from many points at min_fidelity to few at 1. With
+// min_fidelity 1 its brackets are of full evaluations, which is random search.
+std::unique_ptr<Technique> hyperband(const Space& space, std::uint64_t seed, double min_fidelity);
 
 // A point nobody has asked for, if that is soon found.
 std::optional<Point> fresh_point(const Space& space, const History& history, TuneRandom& random);

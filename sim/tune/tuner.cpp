@@ -59,8 +59,8 @@ std::vector<Problem> problems(const TunerSettings& settings) {
   }
   if (settings.window < 1) found.push_back({"window", "must be at least 1, got 0"});
   if (!(settings.exploration >= 0)) found.push_back({"exploration", fmt::format("must not be negative, got {}", settings.exploration)});
-  if (!(settings.least_fidelity > 0 && settings.least_fidelity <= 1))
-    found.push_back({"least_fidelity", fmt::format("must be more than 0 and at most 1, got {}", settings.least_fidelity)});
+  if (!(settings.min_fidelity > 0 && settings.min_fidelity <= 1))
+    found.push_back({"least_fidelity", fmt::format("must be more than 0 and at most 1, got {}", settings.min_fidelity)});
   return found;
 }
 
@@ -72,7 +72,7 @@ Tuner::Tuner(Space space, const TunerSettings& settings)
   if (wants("grid")) techniques_.push_back(grid_search(space_, grid));
   if (wants("population")) techniques_.push_back(population_based_training(space_, population));
   if (wants("bayesian")) techniques_.push_back(bayesian_optimisation(space_, bayesian));
-  if (wants("hyperband")) techniques_.push_back(hyperband(space_, band, settings.least_fidelity));
+  if (wants("hyperband")) techniques_.push_back(hyperband(space_, band, settings.min_fidelity));
   bandit_ = CreditBandit(techniques_.size(), settings.window, settings.exploration);
 }
 

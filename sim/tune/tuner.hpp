@@ -35,9 +35,9 @@ class CreditBandit {
 struct TunerSettings {
   std::string method = "ensemble";  // or grid, population, bayesian, hyperband
   std::uint64_t seed = 1;
-  std::size_t window = 50;    // uses that the bandit remembers
-  double exploration = 0.2;   // C
-  double least_fidelity = 1;  // share of a full evaluation that Hyperband may ask for
+  std::size_t window = 50;   // uses that the bandit remembers
+  double exploration = 0.2;  // C
+  double min_fidelity = 1;   // share of a full evaluation that Hyperband may ask for
 };
 std::vector<std::string> tuning_methods();
 std::vector<Problem> problems(const TunerSettings&);

@@ -181,7 +181,7 @@ TEST_CASE("tuner: what is remembered is not asked for again, and counts as found
 
 TEST_CASE("tuner: Hyperband halves: many short evaluations, few long ones") {
   const Space space({{"x", 1000}});
-  Tuner tuner(space, {.method = "hyperband", .least_fidelity = 1.0 / 9});
+  Tuner tuner(space, {.method = "hyperband", .min_fidelity = 1.0 / 9});
   std::map<double, int> count;
   // Short evaluations are noisy; the noise follows from the point.
   const auto cost = [](const Trial& t) {
@@ -219,7 +219,7 @@ TEST_CASE("bandit: credit is the area under the curve of new bests, exploration 
 }
 
 TEST_CASE("tuner: settings that make no sense are refused, all at once") {
-  CHECK(problems(TunerSettings{.method = "bayesan", .window = 0, .exploration = -1, .least_fidelity = 2}) ==
+  CHECK(problems(TunerSettings{.method = "bayesan", .window = 0, .exploration = -1, .min_fidelity = 2}) ==
         std::vector<Problem>{
             {"method", "must be one of ensemble, grid, population, bayesian, hyperband, got \"bayesan\" (did you mean \"bayesian\"?)"},
             {"window", "must be at least 1, got 0"},

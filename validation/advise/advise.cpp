@@ -73,12 +73,12 @@ class Advisor {
 
   // What is under way at once makes a simulation long. One of them stays where there is nothing else.
   void leave_out_the_crowded() {
-    const auto crowded = [this](const AlgorithmChoice& c) { return messages_at_once(scenario_, c) > most_messages_at_once; };
+    const auto crowded = [this](const AlgorithmChoice& c) { return messages_at_once(scenario_, c) > max_messages_at_once; };
     if (std::ranges::all_of(candidates_, crowded)) return;
     for (const AlgorithmChoice& c : candidates_)
       if (crowded(c))
         err_ << fmt::format("weft: {} is left out: {} messages in one step, and weft advise simulates at most {}\n", label(c),
-                            messages_at_once(scenario_, c), most_messages_at_once);
+                            messages_at_once(scenario_, c), max_messages_at_once);
     std::erase_if(candidates_, crowded);
   }
 
@@ -137,7 +137,7 @@ std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, 
     out += fmt::format("{:>12} {:>12}  {:<{}}  {:>21}  {:>15}  {:<{}}  {}\n", rounded_size(r.from), rounded_size(r.to),
                        name_of_candidate(r.candidate), width,
                        fmt::format("{:.1f} to {:.1f}", static_cast<double>(r.first.ps) / 1e6, static_cast<double>(r.last.ps) / 1e6),
-                       r.alone ? "" : fmt::format("{} ({})", rounded_percent(r.ahead), rounded_percent(r.least_ahead)),
+                       r.alone ? "" : fmt::format("{} ({})", rounded_percent(r.ahead), rounded_percent(r.min_ahead)),
                        r.alone ? "" : name_of_candidate(r.runner_up), other, how_sure(a, r, calibration));
   return out;
 }

@@ -21,10 +21,10 @@ using AdviseTimes = std::map<Bytes, std::map<std::size_t, SimTime>>;  // by size
 struct AdvisedRange {
   Bytes from, to;
   std::size_t candidate = 0;
-  std::size_t runner_up = 0;          // the second at the size where it is ahead by as much as in the middle of the sizes asked
-  double least_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of the sizes asked
-  SimTime first, last;                // of the candidate at the smallest and the largest size that was simulated
-  bool alone = false;                 // nobody else was simulated there
+  std::size_t runner_up = 0;        // the second at the size where it is ahead by as much as in the middle of the sizes asked
+  double min_ahead = 0, ahead = 0;  // by how much of its time the second is later: at the least, and in the middle of the sizes asked
+  SimTime first, last;              // of the candidate at the smallest and the largest size that was simulated
+  bool alone = false;               // nobody else was simulated there
 };
 
 // All algorithms of the collective that the cluster allows, or those of the scenario's list where it has several, with one channel and one
@@ -33,7 +33,7 @@ struct AdvisedRange {
 std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
 
 // The messages of one step, on average; of algorithms that cut themselves 0.
-inline constexpr std::int64_t most_messages_at_once = std::int64_t{1} << 16;
+inline constexpr std::int64_t max_messages_at_once = std::int64_t{1} << 16;
 std::int64_t messages_at_once(const Scenario&, const AlgorithmChoice&);
 
 // Of the candidates that `counts`, who is first where; the one before stays first where another is ahead by less than half a percent, and

@@ -83,7 +83,7 @@ std::string advice_plot(const Advice& a) {
                       .by = {"algorithm"},
                       .title = fmt::format("{} of {} ranks", name_of(a.scenario.workload.collective), a.scenario.workload.ranks),
                       .log_x = true,
-                      .most_series = table.lines.size()},
+                      .max_series = table.lines.size()},
                      PlotFormat::svg);
 }
 

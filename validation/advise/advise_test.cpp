@@ -172,19 +172,19 @@ TEST_CASE("advice: ranges go from crossing to crossing, the runner-up is who is 
   CHECK(ranges[1].from == 12_B);
   CHECK(ranges[1].to == 64_B);
   CHECK(ranges[1].runner_up == 0);
-  CHECK(ranges[1].least_ahead == 0);
+  CHECK(ranges[1].min_ahead == 0);
   CHECK(advised_ranges({{8_B, {{0, 10'000_ns}, {1, 9'960_ns}}}}, all).front().candidate == 0);  // by 0.4 %: the simpler one
   // Sizes that were looked at for a crossing say nothing of how far ahead the first is, where others were asked for.
   const AdviseTimes near_crossing = {{8_B, {{0, 10_us}, {1, 20_us}}}, {90_B, {{0, 10_us}, {1, 11_us}}}, {95_B, {{0, 10_us}, {1, 10_us}}}};
   CHECK(advised_ranges(near_crossing, all).front().ahead == doctest::Approx(0.1));
   CHECK(advised_ranges(near_crossing, all, {8_B, 200_B}).front().ahead == doctest::Approx(1));
   CHECK(advised_ranges(near_crossing, all, {200_B}).front().ahead == doctest::Approx(0.1));
-  CHECK(advised_ranges(near_crossing, all, {8_B}).front().least_ahead == 0);
+  CHECK(advised_ranges(near_crossing, all, {8_B}).front().min_ahead == 0);
   // The second of the size in the middle, not who comes closest where nobody asked.
   const AdviseTimes twins = {{8_B, {{0, 10_us}, {1, 12_us}, {2, 20_us}}}, {60_B, {{0, 10_us}, {1, 12_us}, {2, 10_us}}}};
   CHECK(advised_ranges(twins, all, {8_B}).front().runner_up == 1);
   CHECK(advised_ranges(twins, all, {8_B}).front().ahead == doctest::Approx(0.2));
-  CHECK(advised_ranges(twins, all, {8_B}).front().least_ahead == 0);
+  CHECK(advised_ranges(twins, all, {8_B}).front().min_ahead == 0);
   const auto without = advised_ranges(times, [](std::size_t c) { return c == 2; });
   REQUIRE(without.size() == 1);
   CHECK(without[0].alone);

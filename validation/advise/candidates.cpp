@@ -64,7 +64,7 @@ std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
 std::int64_t messages_at_once(const Scenario& scenario, const AlgorithmChoice& choice) {
   const Algorithm* algorithm = find_algorithm(scenario.workload.collective, choice.name);
   if (!algorithm || algorithm->cuts_itself) return 0;
-  const Price p = price(request_of(scenario, choice));
+  const Cost p = cost(request_of(scenario, choice));
   return p.messages / std::max(p.steps, 1);
 }
 

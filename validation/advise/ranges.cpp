@@ -71,7 +71,7 @@ std::vector<AdvisedRange> advised_ranges(const AdviseTimes& times, const std::fu
     }
     range.alone = seconds.empty();
     if (!seconds.empty()) {
-      range.least_ahead = std::max(0.0, std::ranges::min(seconds, {}, &Second::later).later);
+      range.min_ahead = std::max(0.0, std::ranges::min(seconds, {}, &Second::later).later);
       std::vector<Second>& judged = seconds_where_asked.empty() ? seconds : seconds_where_asked;
       std::ranges::stable_sort(judged, {}, &Second::later);
       const Second& middle = judged[(judged.size() - 1) / 2];

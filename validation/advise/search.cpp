@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_sizes_of_a_task = 3;  // more cores have something to do, and a cluster is built for several sizes
+constexpr std::size_t max_sizes_of_a_task = 3;  // more cores have something to do, and a cluster is built for several sizes
 
 }  // namespace
 
@@ -125,7 +125,7 @@ void AdviseSearch::simulate(std::vector<Wanted> wanted) {
   std::ranges::stable_sort(wanted, {}, &Wanted::candidate);
   std::vector<AdviseTask> tasks;
   for (const auto& [candidate, size] : wanted) {
-    if (tasks.empty() || tasks.back().candidate != candidate || tasks.back().sizes.size() == most_sizes_of_a_task)
+    if (tasks.empty() || tasks.back().candidate != candidate || tasks.back().sizes.size() == max_sizes_of_a_task)
       tasks.push_back({candidate, {}});
     tasks.back().sizes.push_back(size);
   }
@@ -142,7 +142,7 @@ void AdviseSearch::simulate(std::vector<Wanted> wanted) {
   }
 }
 
-double AdviseSearch::least_ps(Bytes size, bool only_own) const {
+double AdviseSearch::min_ps(Bytes size, bool only_own) const {
   const auto infinite = std::numeric_limits<double>::infinity();
   double known = infinite, expected = infinite;
   for (std::size_t c = 0; c < curves_.size(); ++c) {
@@ -155,20 +155,20 @@ double AdviseSearch::least_ps(Bytes size, bool only_own) const {
 }
 
 void AdviseSearch::want_near(Bytes size, double near, std::vector<Wanted>& wanted) const {
-  const double least = least_ps(size, false), least_own = least_ps(size, true);
+  const double least = min_ps(size, false), min_own = min_ps(size, true);
   for (std::size_t c = 0; c < curves_.size(); ++c) {
     if (curves_[c].empty() || curves_[c].knows(size) || failures_.contains(c)) continue;
     const double expected = curves_[c].expected_ps(size);
-    if (expected <= near * least || (own_(c) && expected <= near * least_own)) wanted.push_back({c, size});
+    if (expected <= near * least || (own_(c) && expected <= near * min_own)) wanted.push_back({c, size});
   }
 }
 
 void AdviseSearch::want_possible(Bytes size, std::vector<Wanted>& wanted) const {
   constexpr double falls = 0.99;  // a larger message may take a little less, as where it has more channels
-  const double least = least_ps(size, false), least_own = least_ps(size, true);
+  const double least = min_ps(size, false), min_own = min_ps(size, true);
   for (std::size_t c = 0; c < curves_.size(); ++c) {
     if (curves_[c].empty() || curves_[c].knows(size) || failures_.contains(c)) continue;
-    if (falls * curves_[c].at_least_ps(size) < (own_(c) ? std::max(least, least_own) : least)) wanted.push_back({c, size});
+    if (falls * curves_[c].at_least_ps(size) < (own_(c) ? std::max(least, min_own) : least)) wanted.push_back({c, size});
   }
 }
 

@@ -58,7 +58,7 @@ class AdviseSearch {
   void refine();
   void simulate(std::vector<Wanted> wanted);
   // Those not yet simulated there that are expected within `near` times the first: of all, and of its own.
-  double least_ps(Bytes size, bool only_own) const;  // that was simulated there, or else is expected
+  double min_ps(Bytes size, bool only_own) const;  // that was simulated there, or else is expected
   void want_near(Bytes size, double near, std::vector<Wanted>& wanted) const;
   void want_possible(Bytes size, std::vector<Wanted>& wanted) const;  // who may be first for all that is known, jumps included
   void want_least(Bytes size, std::vector<Wanted>& wanted) const;     // the two that are expected first: of all, and of its own

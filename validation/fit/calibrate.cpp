@@ -151,7 +151,7 @@ std::string repeats_of(const Measurement& m) {
 
 // "allreduce of ring on 4 ranks at 8B, 16B" for each call whose factors went as far as they may.
 std::vector<std::string> factors_at_bound(const std::vector<CostAtSize>& costs) {
-  constexpr std::size_t most_sizes = 6;
+  constexpr std::size_t max_sizes = 6;
   std::map<std::string, std::vector<std::string>> sizes;
   for (const CostAtSize& cost : costs)
     if (is_at_bound(cost))
@@ -160,7 +160,7 @@ std::vector<std::string> factors_at_bound(const std::vector<CostAtSize>& costs) 
           .push_back(to_string(cost.size));
   std::vector<std::string> out;
   for (auto& [call, at] : sizes) {
-    const std::size_t more = at.size() > most_sizes ? at.size() - most_sizes : 0;
+    const std::size_t more = at.size() > max_sizes ? at.size() - max_sizes : 0;
     at.resize(at.size() - more);
     out.push_back(fmt::format("{} at {}{}", call, fmt::join(at, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
   }
@@ -222,8 +222,8 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   print_errors("interpolated", summarise(interpolation_errors(points)), out);
   print_errors("cross-validated", result.cross_validated, out);
   if (const ToldCalls& told = result.told; told.count > 0) {
-    out << fmt::format("# {} calls of {} to {} ranks and {} to {} were told from smaller ones", told.count, told.least_ranks,
-                       told.most_ranks, to_string(told.least_size), to_string(told.most_size));
+    out << fmt::format("# {} calls of {} to {} ranks and {} to {} were told from smaller ones", told.count, told.min_ranks, told.max_ranks,
+                       to_string(told.min_size), to_string(told.max_size));
     if (told.checked)
       out << fmt::format("; the largest that was simulated whole too, {} bytes among {} ranks, is told {:+.1f} % off",
                          points[*told.checked].setup.size.count, points[*told.checked].setup.ranks, 100 * told.off);
@@ -231,8 +231,8 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   }
   const Spread& s = result.spread;
   if (s.starts > 1)
-    out << fmt::format("# {} starts by themselves: median error {} to {}, 95th percentile {} to {}\n", s.starts, percent(s.least_median),
-                       percent(s.most_median), percent(s.least_p95), percent(s.most_p95));
+    out << fmt::format("# {} starts by themselves: median error {} to {}, 95th percentile {} to {}\n", s.starts, percent(s.min_median),
+                       percent(s.max_median), percent(s.min_p95), percent(s.max_p95));
 }
 
 // By whose rules the calls of an `mpi` without a library were taken to be, and how well those of the others fit.
@@ -351,9 +351,9 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
     open = OpenScenario(a.scenario, settings, default_parameters(measured, ways)).with_usual(unmeasured_parameters(measured));
   open = open.with_ways_measured(ways);
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
-  constexpr std::size_t most_lines = 8;
-  for (std::size_t i = 0; i < std::min(most_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
-  if (used.left_out.size() > most_lines) err << fmt::format("weft: and {} more lines left out\n", used.left_out.size() - most_lines);
+  constexpr std::size_t max_lines = 8;
+  for (std::size_t i = 0; i < std::min(max_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
+  if (used.left_out.size() > max_lines) err << fmt::format("weft: and {} more lines left out\n", used.left_out.size() - max_lines);
   if (used.points.empty()) throw InputError("none of the measurements can be simulated by this scenario");
 
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};

@@ -19,10 +19,10 @@ constexpr double indifferent = 0.0005;
 
 // Handshakes of NCCL's messages are taken for hops, or hops for them, where measurements are of trees: but a ring of many ranks waits for
 // one in each of its steps. So they must explain so much of what is left without them.
-constexpr double least_share_of_handshakes = 0.25;
+constexpr double min_share_of_handshakes = 0.25;
 
 double indifferent_to(const FitParameter& parameter, double loss_without) {
-  return parameter.name == "rendezvous" ? std::max(indifferent, least_share_of_handshakes * loss_without) : indifferent;
+  return parameter.name == "rendezvous" ? std::max(indifferent, min_share_of_handshakes * loss_without) : indifferent;
 }
 
 // What is written has three digits, or is a power of two: nobody should read more into it.
@@ -88,16 +88,16 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
     }
     if (dropped) continue;
     std::pair<std::size_t, Candidate> least{fitted.size(), {}};
-    double least_beyond = std::numeric_limits<double>::infinity();
+    double min_beyond = std::numeric_limits<double>::infinity();
     for (auto& [i, without] : worse) {
       Moving others = moving;
       others[i] = false;
       without = search.descend(without, others, 4);
       fitted[i].objective_without = without.loss - best.loss;
       const double beyond = without.loss - best.loss - indifferent_to(objective.parameters()[i], without.loss);
-      if (beyond < least_beyond) least = {i, without}, least_beyond = beyond;
+      if (beyond < min_beyond) least = {i, without}, min_beyond = beyond;
     }
-    if (least_beyond > 0) return;
+    if (min_beyond > 0) return;
     drop(least.first, least.second);
   }
 }
@@ -123,11 +123,11 @@ WithCosts with_costs(Objective& judge, std::vector<double> values) {
 // Costs by size make a call as slow as it was measured, but none faster than its links. Where a call stays slower, NCCL may have chosen
 // otherwise: biases that fit worse by themselves may fit better with costs.
 WithCosts within_reach(const Search& search, const Objective& objective, const Candidate& best) {
-  constexpr std::size_t most_tried = 6;
+  constexpr std::size_t max_tried = 6;
   Objective judge = objective.with(Precision::told);
   WithCosts least = with_costs(judge, best.values);
   if (!least.too_slow) return least;
-  for (Candidate& other : search.other_choices(best, most_tried)) {
+  for (Candidate& other : search.other_choices(best, max_tried)) {
     if (search.enough()) break;
     for (std::size_t i = 0; i < best.values.size(); ++i)
       if (other.values[i] != best.values[i]) other.values[i] = rounded(other.values[i]);
@@ -139,7 +139,7 @@ WithCosts within_reach(const Search& search, const Objective& objective, const C
 
 // Of a call of MPI every profile has a time of its own. Calls of NCCL share theirs in the search (Simulator::about_us), and are simulated
 // by themselves where its ratios, costs by size and the result are found.
-std::int64_t most_messages_of_a_call(const OpenScenario& open, const std::vector<FitPoint>& points, std::int64_t budget) {
+std::int64_t max_messages_of_a_call(const OpenScenario& open, const std::vector<FitPoint>& points, std::int64_t budget) {
   constexpr std::int64_t of_mpi = 60, of_nccl = 3;
   Simulator simulator(open.scenario(initial_values(open)));
   std::vector<MessagesOfCall> calls;
@@ -147,7 +147,7 @@ std::int64_t most_messages_of_a_call(const OpenScenario& open, const std::vector
     const std::int64_t messages = simulator.count_messages(p.setup, simulator.scenario().hardware);
     calls.push_back({messages, p.setup.algorithm.name == "nccl" ? of_nccl : of_mpi});
   }
-  return most_messages_of_a_call(calls, budget / work_of_a_message);
+  return max_messages_of_a_call(calls, budget / work_of_a_message);
 }
 
 std::vector<double> relative_errors(const std::vector<double>& simulated, const std::vector<const FitPoint*>& points) {
@@ -200,19 +200,19 @@ ErrorSummary error_of(const std::vector<double>& simulated, const std::vector<co
 
 // Which calls of the result were told, and how well the largest of them that may be simulated whole.
 ToldCalls told_calls(Simulator& simulator, const std::vector<FitPoint>& points, const HardwareProfile& hardware) {
-  constexpr std::int64_t most_checked = 1'000'000;  // messages: some half a second
+  constexpr std::int64_t max_checked = 1'000'000;  // messages: some half a second
   ToldCalls out;
   std::int64_t most = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const MeasuredSetup& e = points[i].setup;
     if (!simulator.is_told(e, hardware)) continue;
-    out.least_ranks = out.count > 0 ? std::min(out.least_ranks, e.ranks) : e.ranks;
-    out.least_size = out.count > 0 ? std::min(out.least_size, e.size) : e.size;
-    out.most_ranks = std::max(out.most_ranks, e.ranks);
-    out.most_size = std::max(out.most_size, e.size);
+    out.min_ranks = out.count > 0 ? std::min(out.min_ranks, e.ranks) : e.ranks;
+    out.min_size = out.count > 0 ? std::min(out.min_size, e.size) : e.size;
+    out.max_ranks = std::max(out.max_ranks, e.ranks);
+    out.max_size = std::max(out.max_size, e.size);
     ++out.count;
     const std::int64_t messages = simulator.count_messages(e, hardware);
-    if (messages > most && messages <= most_checked) most = messages, out.checked = i;
+    if (messages > most && messages <= max_checked) most = messages, out.checked = i;
   }
   if (!out.checked) return out;
   const MeasuredSetup& e = points[*out.checked].setup;
@@ -221,9 +221,9 @@ ToldCalls told_calls(Simulator& simulator, const std::vector<FitPoint>& points, 
 }
 
 Spread spread_of(const std::vector<ErrorSummary>& errors) {
-  const auto [least_median, most_median] = std::ranges::minmax(errors, {}, &ErrorSummary::median);
-  const auto [least_p95, most_p95] = std::ranges::minmax(errors, {}, &ErrorSummary::p95);
-  return {static_cast<int>(errors.size()), least_median.median, most_median.median, least_p95.p95, most_p95.p95};
+  const auto [min_median, max_median] = std::ranges::minmax(errors, {}, &ErrorSummary::median);
+  const auto [min_p95, max_p95] = std::ranges::minmax(errors, {}, &ErrorSummary::p95);
+  return {static_cast<int>(errors.size()), min_median.median, max_median.median, min_p95.p95, max_p95.p95};
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
 
   FitResult result;
   for (const FitParameter& p : open.parameters()) result.parameters.push_back({p, p.initial});
-  const auto simulators = std::make_shared<Simulators>(open, most_messages_of_a_call(open, points, options.budget));
+  const auto simulators = std::make_shared<Simulators>(open, max_messages_of_a_call(open, points, options.budget));
   Objective to_all(open, training, simulators, Precision::about);
   Objective whole = to_all.on(all), judge = whole.with(Precision::told);
   Objective objective = searched(to_all, options);

@@ -87,14 +87,14 @@ struct FittedParameter {
 // What the starts of a search came to, each by itself: how much the result depends on the seed.
 struct Spread {
   int starts = 0;
-  double least_median = 0, most_median = 0;  // of the held-out error; of the fitted one where nothing is held out
-  double least_p95 = 0, most_p95 = 0;
+  double min_median = 0, max_median = 0;  // of the held-out error; of the fitted one where nothing is held out
+  double min_p95 = 0, max_p95 = 0;
 };
 
 // Calls whose times are told from smaller ones (large_calls.hpp).
 struct ToldCalls {
-  int count = 0, least_ranks = 0, most_ranks = 0;
-  Bytes least_size, most_size;
+  int count = 0, min_ranks = 0, max_ranks = 0;
+  Bytes min_size, max_size;
   std::optional<std::size_t> checked = {};  // the largest point that was simulated whole as well
   double off = 0;                           // told over simulated there, less 1
 };

@@ -43,28 +43,28 @@ MeasuredSetup with(const MeasuredSetup& e, Part part, int count) {
 // A call and its halves, each the half of the one before it, and what they are made of.
 struct Halves {
   std::vector<MeasuredSetup> calls = {};
-  std::vector<Price> prices = {};
+  std::vector<Cost> costs = {};
 
   // False where the algorithm does not run on so few.
   bool add(MeasuredSetup call, const LargeCalls& large) {
-    const std::optional<Price> price = large.price_of(call);
-    if (price) prices.push_back(*price), calls.push_back(std::move(call));
-    return price.has_value();
+    const std::optional<Cost> cost = large.cost_of(call);
+    if (cost) costs.push_back(*cost), calls.push_back(std::move(call));
+    return cost.has_value();
   }
-  double steps_more(std::size_t i) const { return prices[i].steps - prices[i + 1].steps; }  // than its half has
-  double chunks(std::size_t i) const { return std::max(1, prices[i].chunks); }
+  double steps_more(std::size_t i) const { return costs[i].steps - costs[i + 1].steps; }  // than its half has
+  double chunks(std::size_t i) const { return std::max(1, costs[i].chunks); }
 };
 
 }  // namespace
 
 std::vector<ToldFrom> told_from(const MeasuredSetup& e, const LargeCalls& large) {
   const bool is_nccl = e.algorithm.settings.protocol != NcclProtocol::automatic;
-  const int servers = std::max(is_nccl ? fewest_servers_of_nccl : fewest_servers, large.least_servers);
+  const int servers = std::max(is_nccl ? fewest_servers_of_nccl : fewest_servers, large.min_servers);
   const Part part = many_of(e, servers);
   const int fewest = part == Part::pieces ? fewest_pieces : part == Part::servers ? servers : fewest_gpus;
   Halves h;
-  if (part == Part::none || !h.add(e, large) || h.prices.front().messages <= large.most_messages) return {};
-  while (h.calls.size() < 3 || h.prices[h.calls.size() - 2].messages > large.most_messages) {
+  if (part == Part::none || !h.add(e, large) || h.costs.front().messages <= large.max_messages) return {};
+  while (h.calls.size() < 3 || h.costs[h.calls.size() - 2].messages > large.max_messages) {
     const int count = count_of(h.calls.back(), part);
     if (count < 2 * fewest || !h.add(with(e, part, count / 2), large)) break;
   }
@@ -97,7 +97,7 @@ std::vector<ToldFrom> told_from(const MeasuredSetup& e, const LargeCalls& large)
   return out;
 }
 
-std::int64_t most_messages_of_a_call(const std::vector<MessagesOfCall>& calls, std::int64_t of_all) {
+std::int64_t max_messages_of_a_call(const std::vector<MessagesOfCall>& calls, std::int64_t of_all) {
   const auto together = [&](std::int64_t most) {
     std::int64_t sum = 0;
     for (const MessagesOfCall& c : calls) sum += c.times * std::min(c.messages, most);

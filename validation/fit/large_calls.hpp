@@ -2,7 +2,7 @@
 // its half.
 #pragma once
 
-#include "collectives/schedule/price.hpp"
+#include "collectives/schedule/cost.hpp"
 #include "validation/fit/measured_setup.hpp"
 
 #include <functional>
@@ -19,10 +19,10 @@ struct ToldFrom {
 
 // Which calls are large, and what they may be told from.
 struct LargeCalls {
-  std::int64_t most_messages = 0;  // of a call that is simulated itself
-  int least_servers = 0;           // of one that others are told from
+  std::int64_t max_messages = 0;  // of a call that is simulated itself
+  int min_servers = 0;            // of one that others are told from
   // Nothing where its algorithm does not run on its ranks.
-  std::function<std::optional<Price>(const MeasuredSetup&)> price_of;
+  std::function<std::optional<Cost>(const MeasuredSetup&)> cost_of;
 };
 
 // The calls whose times add up to that of this one, whose settings are those of its size: with fewer of its pieces, else of its servers,
@@ -36,6 +36,6 @@ std::vector<ToldFrom> told_from(const MeasuredSetup& call, const LargeCalls& lar
 struct MessagesOfCall {
   std::int64_t messages = 0, times = 1;
 };
-std::int64_t most_messages_of_a_call(const std::vector<MessagesOfCall>& calls, std::int64_t of_all);
+std::int64_t max_messages_of_a_call(const std::vector<MessagesOfCall>& calls, std::int64_t of_all);
 
 }  // namespace weft

@@ -14,11 +14,11 @@ using namespace weft;
 
 namespace {
 
-Simulator simulator_on(const std::string& fabric, std::int64_t most_messages, const std::string& server = "\"sub_node\"") {
+Simulator simulator_on(const std::string& fabric, std::int64_t max_messages, const std::string& server = "\"sub_node\"") {
   const ScratchFolder folder;
   const std::vector<Setting> settings = {parse_setting("/fabric=" + fabric), parse_setting("/server=" + server)};
   Simulator out(load_cases(folder.file("large.json", pair_scenario), settings).front().scenario);
-  out.tell_beyond(most_messages);
+  out.tell_beyond(max_messages);
   return out;
 }
 
@@ -120,6 +120,6 @@ TEST_CASE("large calls: what has few messages, or nothing that could be fewer, i
 }
 
 TEST_CASE("large calls: all calls are simulated where they have few messages together, else the largest are told until a quarter is left") {
-  CHECK(most_messages_of_a_call({{100, 2}, {50, 1}}, 250) == std::numeric_limits<std::int64_t>::max());
-  CHECK(most_messages_of_a_call({{1000, 1}, {10, 1}}, 400) == 90);  // 90 + 10 are a quarter of 400
+  CHECK(max_messages_of_a_call({{100, 2}, {50, 1}}, 250) == std::numeric_limits<std::int64_t>::max());
+  CHECK(max_messages_of_a_call({{1000, 1}, {10, 1}}, 400) == 90);  // 90 + 10 are a quarter of 400
 }

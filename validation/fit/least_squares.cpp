@@ -85,8 +85,8 @@ class Descent {
     }
     scale_.assign(n_, 0);
     for (std::size_t i = 0; i < n_; ++i) scale_[i] = std::max(normal[i][i], 1e-12);
-    constexpr int most_tries = 6;
-    for (int tries = 0; tries < most_tries && !enough(); ++tries, damping_ *= 6) {
+    constexpr int max_tries = 6;
+    for (int tries = 0; tries < max_tries && !enough(); ++tries, damping_ *= 6) {
       const auto x = step_from(normal, gradient);
       if (!x) continue;
       if (*x == x_) return false;

@@ -47,18 +47,18 @@ void take_some(const std::vector<const FitPoint*>& from, std::size_t most, std::
 
 // Of those that are fitted to: more that tell libraries apart than others.
 std::vector<FitPoint> some_of(const std::vector<FitPoint>& points, int on_host) {
-  constexpr std::size_t most_telling = 16, most_others = 6;
+  constexpr std::size_t max_telling = 16, max_others = 6;
   std::vector<const FitPoint*> telling, others;
   for (const FitPoint& p : points)
     if (p.fitted) (tells_libraries_apart(p, on_host) ? telling : others).push_back(&p);
   std::vector<FitPoint> out;
-  take_some(telling, most_telling, out);
-  take_some(others, most_others, out);
+  take_some(telling, max_telling, out);
+  take_some(others, max_others, out);
   return out;
 }
 
-// Without those that take longest to simulate, as long as the rest takes more than `most_work` and says something of several calls.
-std::vector<FitPoint> without_long_ones(std::vector<FitPoint> points, const OpenScenario& open, std::int64_t most_work) {
+// Without those that take longest to simulate, as long as the rest takes more than `max_work` and says something of several calls.
+std::vector<FitPoint> without_long_ones(std::vector<FitPoint> points, const OpenScenario& open, std::int64_t max_work) {
   constexpr std::size_t fewest = 8;
   Simulator simulator(open.scenario());
   std::vector<std::pair<std::int64_t, std::size_t>> works;
@@ -67,7 +67,7 @@ std::vector<FitPoint> without_long_ones(std::vector<FitPoint> points, const Open
   std::ranges::sort(works, std::greater<>());
   std::set<std::size_t> out;
   for (const auto& [work, i] : works) {
-    if (sum <= most_work || points.size() - out.size() <= fewest) break;
+    if (sum <= max_work || points.size() - out.size() <= fewest) break;
     out.insert(i), sum -= work;
   }
   std::vector<FitPoint> left;

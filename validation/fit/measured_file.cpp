@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_ranks = 1 << 20;
+constexpr int max_ranks = 1 << 20;
 
 // One "ranks=64"; says what is wrong with it, or nothing.
 std::string read_value(std::string_view text, MeasuredFile& file) {
@@ -36,7 +36,7 @@ std::string read_value(std::string_view text, MeasuredFile& file) {
     return {};
   }
   const auto number = whole_number_in(value);
-  if (!number || *number < 1 || *number > most_ranks) return fmt::format("{} must be between 1 and {}, got \"{}\"", key, most_ranks, value);
+  if (!number || *number < 1 || *number > max_ranks) return fmt::format("{} must be between 1 and {}, got \"{}\"", key, max_ranks, value);
   (key == "ranks" ? file.ranks : key == "nodes" ? file.nodes : file.back_to_back) = static_cast<int>(*number);
   return {};
 }

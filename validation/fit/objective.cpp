@@ -26,11 +26,11 @@ constexpr double weight_of_overhead = 0.4;       // of overheads over the publis
 constexpr double weight_of_time = 0.1;           // of other times over those that were measured elsewhere
 constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
-constexpr std::size_t most_simulators = 24;      // pointers are differentiated one by one, so a round asks for each again
+constexpr std::size_t max_simulators = 24;       // pointers are differentiated one by one, so a round asks for each again
 
 // Of the networks that NCCL runs on none was seen to make handshakes for less (scenarios/README.md). What all messages take longer is a
 // hop's.
-constexpr double least_rendezvous = 2 << 10;
+constexpr double min_rendezvous = 2 << 10;
 
 // Nothing is faster out of the cache than in it (but a socket's memory than one of its cores), and a nearer cache is no larger than the one
 // behind it.
@@ -52,14 +52,14 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     : open_(open), points_(std::move(points)), parameters_(open.parameters()), simulators_(std::move(simulators)), precision_(precision) {
   double largest = 1;
   for (const FitPoint* p : points_) largest = std::max(largest, static_cast<double>(p->measured.size_bytes));
-  int most_on_a_host = 1;
+  int max_on_a_host = 1;
   for (const FitPoint* p : points_)
-    if (p->setup.nodes > 0) most_on_a_host = std::max(most_on_a_host, p->setup.ranks / p->setup.nodes);
+    if (p->setup.nodes > 0) max_on_a_host = std::max(max_on_a_host, p->setup.ranks / p->setup.nodes);
   const bool of_nccl = std::ranges::any_of(points_, [](const FitPoint* p) { return p->setup.algorithm.name == "nccl"; });
   for (FitParameter& p : parameters_) {  // a threshold outside of what was measured makes no difference
     if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
-    if (p.name == "last_level_cache") p.high *= most_on_a_host;
-    if (p.name == "rendezvous_threshold" && of_nccl) p.low = least_rendezvous, p.high = std::max(p.low, p.high);
+    if (p.name == "last_level_cache") p.high *= max_on_a_host;
+    if (p.name == "rendezvous_threshold" && of_nccl) p.low = min_rendezvous, p.high = std::max(p.low, p.high);
   }
   if (of_nccl) keep_biases_to_what_is_taken();
 }
@@ -94,13 +94,13 @@ Simulator& Simulators::at(const std::vector<double>& values) {
     std::rotate(at, at + 1, known_.end());
     return known_.back().second;
   }
-  if (known_.size() == most_simulators) {
+  if (known_.size() == max_simulators) {
     work_besides_ += known_.front().second.work();
     known_.erase(known_.begin());
   }
   work_besides_ += work_of_building;
   Simulator& out = known_.emplace_back(pointers, Simulator(open_->scenario(values))).second;
-  out.tell_beyond(most_messages_);
+  out.tell_beyond(max_messages_);
   return out;
 }
 
@@ -155,7 +155,7 @@ std::vector<double> Objective::simulated_besides_launches(const std::vector<doub
 std::vector<double> Objective::launched_us(const std::vector<double>& values) const {
   const HardwareProfile hardware = hardware_at(values);
   std::vector<double> out;
-  for (const FitPoint* point : points_) out.push_back(least_launched_us(point->setup, hardware));
+  for (const FitPoint* point : points_) out.push_back(min_launched_us(point->setup, hardware));
   return out;
 }
 
@@ -261,11 +261,11 @@ std::vector<const FitPoint*> Objective::cheapest(double share, std::size_t fewes
   return out;
 }
 
-std::vector<const FitPoint*> Objective::thinned(std::int64_t most_work) {
+std::vector<const FitPoint*> Objective::thinned(std::int64_t max_work) {
   std::vector<std::int64_t> works = work_of_points();
   for (std::size_t i = 0; i < works.size(); ++i)
     if (points_[i]->setup.algorithm.name == "nccl") works[i] = 0;  // they share their times, once simulated (Simulator::about_us)
-  if (std::accumulate(works.begin(), works.end(), std::int64_t{0}) <= most_work) return points_;
+  if (std::accumulate(works.begin(), works.end(), std::int64_t{0}) <= max_work) return points_;
   struct Series {
     std::vector<std::size_t> by_size = {};
     std::int64_t work = 0;
@@ -280,7 +280,7 @@ std::vector<const FitPoint*> Objective::thinned(std::int64_t most_work) {
   for (auto& [of, series] : found) cheapest_first.push_back(std::move(series));
   std::ranges::stable_sort(cheapest_first, {}, &Series::work);
   std::vector<const FitPoint*> out;
-  std::int64_t left = most_work, series_left = std::ssize(cheapest_first);
+  std::int64_t left = max_work, series_left = std::ssize(cheapest_first);
   for (Series& series : cheapest_first) {
     std::ranges::stable_sort(series.by_size, {}, [&](std::size_t i) { return points_[i]->setup.size; });
     const std::int64_t share = std::max<std::int64_t>(1, left / series_left--);

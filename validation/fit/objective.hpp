@@ -20,15 +20,15 @@ constexpr double error_knee = 0.1;
 class Simulators {
  public:
   // Calls of more than so many messages are told from smaller ones (Simulator::tell_beyond).
-  explicit Simulators(const OpenScenario& open, std::int64_t most_messages = std::numeric_limits<std::int64_t>::max())
-      : open_(&open), most_messages_(most_messages) {}
+  explicit Simulators(const OpenScenario& open, std::int64_t max_messages = std::numeric_limits<std::int64_t>::max())
+      : open_(&open), max_messages_(max_messages) {}
   Simulator& at(const std::vector<double>& values);
   // What all of them simulated so far (Simulator::work), those that are gone too.
   std::int64_t work() const;
 
  private:
   const OpenScenario* open_;
-  std::int64_t most_messages_;
+  std::int64_t max_messages_;
   std::int64_t work_besides_ = 0;                                 // of those that are gone, and of building them
   std::vector<std::pair<std::vector<double>, Simulator>> known_;  // the newest at the end
 };
@@ -74,7 +74,7 @@ class Objective {
   // The cheapest points that make up a share of what all take to simulate, at least `fewest` of them.
   std::vector<const FitPoint*> cheapest(double share, std::size_t fewest);
   // All points, where simulating each takes no more than this; else fewer sizes of the series that take most, evenly spaced.
-  std::vector<const FitPoint*> thinned(std::int64_t most_work);
+  std::vector<const FitPoint*> thinned(std::int64_t max_work);
 
   double shortest_us() const;          // measured
   double fastest_ns_per_byte() const;  // measured time over size, the least; 0 if nothing was sent

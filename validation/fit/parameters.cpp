@@ -21,7 +21,7 @@ namespace {
 using Unit = HardwareParameter::Unit;
 
 // NCCL's channels take 0.2 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
-constexpr SimTime most_of_channel = 4_us;
+constexpr SimTime max_of_channel = 4_us;
 
 constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
 
@@ -119,14 +119,14 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"), rate_parameter<&H::copy_rate_in_memory>("copy_rate_in_memory"),
       size_parameter<&H::fresh_buffer>("fresh_buffer"), rate_parameter<&H::page_fault_rate>("page_fault_rate"),
       time_parameter<&H::local_copy>("local_copy"),
-      factor_parameter<&H::initial_copies>("initial_copies", 0, most_initial_copies, Unit::count),
+      factor_parameter<&H::initial_copies>("initial_copies", 0, max_initial_copies, Unit::count),
       rate_parameter<&H::eager_copy_rate>("eager_copy_rate"), time_parameter<&H::handshake>("handshake"),
       size_parameter<&H::handshake_threshold>("handshake_threshold"), rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
       fraction_parameter<&H::sender_share>("sender_share"), factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::nccl_channel>("nccl_channel", most_of_channel), time_parameter<&H::process_launch>("process_launch"),
+      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::process_launch>("process_launch"),
       factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),

@@ -45,8 +45,8 @@ Json errors_of(const ErrorSummary& e) {
 
 Json spread_of(const Spread& s) {
   return {{"starts", s.starts},
-          {"median", {to_digits(s.least_median, 1e-4), to_digits(s.most_median, 1e-4)}},
-          {"p95", {to_digits(s.least_p95, 1e-4), to_digits(s.most_p95, 1e-4)}}};
+          {"median", {to_digits(s.min_median, 1e-4), to_digits(s.max_median, 1e-4)}},
+          {"p95", {to_digits(s.min_p95, 1e-4), to_digits(s.max_p95, 1e-4)}}};
 }
 
 }  // namespace

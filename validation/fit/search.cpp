@@ -213,8 +213,8 @@ std::vector<Candidate> Search::other_choices(const Candidate& best, std::size_t 
 // How far parameter i can go, by steps of this ratio, without any change.
 double Search::edge(const Candidate& best, std::size_t i, double ratio) {
   Candidate here = best;
-  constexpr int most_steps = 64;
-  for (int step = 0; step < most_steps; ++step) {
+  constexpr int max_steps = 64;
+  for (int step = 0; step < max_steps; ++step) {
     here.values[i] *= ratio;
     if (std::abs(objective_.loss(here.values) - best.loss) > 1e-9) return here.values[i] / ratio;
   }

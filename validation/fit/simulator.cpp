@@ -142,7 +142,7 @@ int servers_of_first_switch(const Fabric& fabric, int gpus) {
 // 8 A100, 24.5 on 8 RTX 5090 beside a faster processor, 46 on 8 MI300X and 57 on 12 V100, whatever the collective; with a process for each
 // of 8 A100 8 us (broadcast) to 17 (all-reduce). All-to-alls are a send and a receive for each other rank, and took 89 us on these 8 A100
 // whatever their bytes up to 4 MiB (validation/data/public_a100_nccl).
-double least_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
+double min_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (e.gpus_of_a_process <= 1) return 0;
   constexpr double of_a_peer = 0.22;
   const double launches = e.collective == "alltoall" ? 1 + of_a_peer * (e.ranks - 1) : 1;
@@ -156,7 +156,7 @@ bool is_point_to_point(std::string_view collective) {
 Simulator::Simulator(Scenario scenario)
     : scenario_(std::move(scenario)),
       fabric_(build(scenario_.fabric.spec, scenario_.server)),
-      least_servers_(std::holds_alternative<Star>(scenario_.fabric.spec) ? 0 : 2 * servers_of_first_switch(*fabric_, gpus_of_a_node())) {}
+      min_servers_(std::holds_alternative<Star>(scenario_.fabric.spec) ? 0 : 2 * servers_of_first_switch(*fabric_, gpus_of_a_node())) {}
 
 int Simulator::nodes() const { return fabric_->endpoints() / gpus_of_a_node(); }
 
@@ -233,9 +233,9 @@ Experiment& Simulator::experiment_of(Prepared& p) {
   return *p.experiment;
 }
 
-const Price& Simulator::price_of(Prepared& p) {
-  if (!p.price) p.price = price(request_of(p.scenario, p.algorithm));
-  return *p.price;
+const Cost& Simulator::cost_of(Prepared& p) {
+  if (!p.cost) p.cost = cost(request_of(p.scenario, p.algorithm));
+  return *p.cost;
 }
 
 SimTime Simulator::run(Prepared& p, Bytes size, const Experiment::Options& asked) {
@@ -255,7 +255,7 @@ std::int64_t Simulator::work_of(const MeasuredSetup& e) {
   Prepared& p = prepared(e);
   const auto [at, is_new] = p.work_of_size.try_emplace(e.size.count, 0);
   if (!is_new) return at->second;
-  if (is_told(e, scenario_.hardware)) return at->second = work_of_a_message * most_messages_;
+  if (is_told(e, scenario_.hardware)) return at->second = work_of_a_message * max_messages_;
   const std::int64_t before = work_;
   run(is_point_to_point(e.collective) ? p : prepared(as_it_is_run(e, scenario_.hardware, p)), e.size, {.hardware = &scenario_.hardware});
   return at->second = work_ - before;
@@ -329,11 +329,11 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
 }
 
 double Simulator::time_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return std::max(simulated_us(e, hardware), least_launched_us(e, hardware));
+  return std::max(simulated_us(e, hardware), min_launched_us(e, hardware));
 }
 
 double Simulator::told_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return std::max(told_simulated_us(e, hardware), least_launched_us(e, hardware));
+  return std::max(told_simulated_us(e, hardware), min_launched_us(e, hardware));
 }
 
 double Simulator::told_simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -350,8 +350,8 @@ bool Simulator::is_told(const MeasuredSetup& e, const HardwareProfile& hardware)
 
 std::int64_t Simulator::count_messages(const MeasuredSetup& e, const HardwareProfile& hardware) {
   if (is_point_to_point(e.collective)) return messages_of(e);
-  if (is_in_network(e.algorithm.name)) return 1;  // never told, and has no price
-  return price_of(prepared(as_it_is_run(e, hardware, prepared(e)))).messages;
+  if (is_in_network(e.algorithm.name)) return 1;  // never told, and has no cost
+  return cost_of(prepared(as_it_is_run(e, hardware, prepared(e)))).messages;
 }
 
 MeasuredSetup Simulator::as_it_is_run(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
@@ -370,10 +370,10 @@ const std::vector<ToldFrom>& Simulator::told_from(const MeasuredSetup& chosen) {
                               extra_servers(chosen.algorithm.settings) == 0 && chosen.algorithm.name != "hdrm" &&
                               scenario_.placement.policy == PlacementPolicy::linear;
   if (is_new && may_be_smaller)
-    at->second = weft::told_from(chosen, {most_messages_, least_servers_, [this](const MeasuredSetup& e) {
+    at->second = weft::told_from(chosen, {max_messages_, min_servers_, [this](const MeasuredSetup& e) {
                                             Prepared& of = prepared(e);
                                             const bool runs = constraints(request_of(of.scenario, of.algorithm)).empty();
-                                            return runs ? std::optional{price_of(of)} : std::nullopt;
+                                            return runs ? std::optional{cost_of(of)} : std::nullopt;
                                           }});
   return at->second;
 }
@@ -422,7 +422,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   }
   const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);
-  asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, price_of(p).chunks));
+  asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, cost_of(p).chunks));
   double smaller = 1;  // calls of no bytes are measured too
   if (of_each_message_alike.count > 0) smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes
@@ -453,7 +453,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     }
     us += weight * at_us;
   }
-  return std::max(overhead_us(e, hardware, regime) + us, least_launched_us(e, hardware));
+  return std::max(overhead_us(e, hardware, regime) + us, min_launched_us(e, hardware));
 }
 
 const NcclQuestion* Simulator::question_of(const MeasuredSetup& e) {

@@ -22,7 +22,7 @@ namespace weft {
 inline constexpr std::int64_t work_of_a_message = 5;
 
 // The least that calls of a process of several GPUs take, which follow one another: its launches.
-double least_launched_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+double min_launched_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
 class Simulator {
  public:
@@ -40,7 +40,7 @@ class Simulator {
 
   // The same, but calls of more messages than these are told from smaller ones (large_calls.hpp).
   double told_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
-  void tell_beyond(std::int64_t messages) { most_messages_ = messages; }
+  void tell_beyond(std::int64_t messages) { max_messages_ = messages; }
   bool is_told(const MeasuredSetup& setup, const HardwareProfile& hardware);
   std::int64_t count_messages(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
@@ -93,7 +93,7 @@ class Simulator {
     std::shared_ptr<const Fabric> cluster;
     std::vector<int> placement = {};
     std::optional<Experiment> experiment = {};
-    std::optional<Price> price = {};  // once asked
+    std::optional<Cost> cost = {};  // once asked
     std::map<std::vector<double>, double> known_us = {};
     std::map<std::int64_t, std::vector<ToldFrom>> told_from = {};  // by size
     std::map<std::vector<double>, double> of_whole = {};           // time over that in fewer pieces or servers, by size and regime
@@ -103,7 +103,7 @@ class Simulator {
   };
   Prepared& prepared(const MeasuredSetup& setup);
   Experiment& experiment_of(Prepared& of);
-  const Price& price_of(Prepared& of);
+  const Cost& cost_of(Prepared& of);
   double simulated_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
   SimTime run(Prepared& of, Bytes size, const Experiment::Options& options);
   // As it was chosen for its size; what it is told from, none where it is simulated; its time, with costs of this regime.
@@ -121,11 +121,11 @@ class Simulator {
 
   Scenario scenario_;
   std::shared_ptr<const Fabric> fabric_;
-  int least_servers_;                                             // that a large call is told from
+  int min_servers_;                                               // that a large call is told from
   std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
   std::map<std::string, Prepared> prepared_;
   std::int64_t work_ = 0;
-  std::int64_t most_messages_ = 100'000;  // some 0.1 s
+  std::int64_t max_messages_ = 100'000;  // some 0.1 s
 };
 
 }  // namespace weft

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr double least_factor = 0.02, most_factor = 50;
+constexpr double min_factor = 0.02, max_factor = 50;
 // What is left over at one number of ranks says less and less of others, and nothing of those so far away: on servers that were measured
 // at 16 and at 64 ranks (validation/data/pico_mn5_h100_nccl), a third to a half of its logarithm was found again at the other scale.
 constexpr int octaves_of_one_scale = 4;
@@ -68,8 +68,8 @@ double usually_off(const std::vector<Left>& s) {
 
 // By how much the i-th stands alone; 0: not at all.
 double alone(const std::vector<Left>& s, std::size_t i, double usual) {
-  constexpr double least = 0.25, times_usual = 4, least_sizes = 8;  // the last in octaves: 256 bytes
-  const bool first = i == 0 && s[2].octave <= least_sizes;
+  constexpr double least = 0.25, times_usual = 4, min_sizes = 8;  // the last in octaves: 256 bytes
+  const bool first = i == 0 && s[2].octave <= min_sizes;
   if (!first && (i == 0 || i + 1 == s.size())) return 0;
   const double off = first ? s[0].log_ratio - s[1].log_ratio : off_the_line(s, &Left::log_ratio, i);
   const double measured = first ? s[0].log_us - s[1].log_us : off_the_line(s, &Left::log_us, i);
@@ -243,7 +243,7 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
     for (std::size_t i = 0; i < f.octave.size(); ++i) {
       out.push_back(f.call);
       out.back().size = Bytes{std::llround(std::exp2(f.octave[i]))};
-      out.back().factor = std::clamp(std::exp(f.log_factor[i]), least_factor, most_factor);
+      out.back().factor = std::clamp(std::exp(f.log_factor[i]), min_factor, max_factor);
     }
   for (const Scales& scales : scales_of(all)) {
     const bool is_one = scales.size() == 1;
@@ -260,11 +260,11 @@ bool same_call(const CostAtSize& a, const CostAtSize& b) {
 // The factor with which a logarithm of times comes to what is wanted, when this one made it come to `reached` from 0: as much more or
 // less as is missing, by a straight line. It stays where it moved nothing.
 double nearer(double factor, double wanted, double reached) {
-  constexpr double most_at_once = 4;
+  constexpr double max_at_once = 4;
   constexpr double moved = 0.01;  // of what is wanted
   if (std::abs(reached) <= moved * std::abs(wanted) || factor == 1) return factor;
-  const double share = std::clamp(wanted / reached, 1 / most_at_once, most_at_once);
-  return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : most_at_once)), least_factor, most_factor);
+  const double share = std::clamp(wanted / reached, 1 / max_at_once, max_at_once);
+  return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : max_at_once)), min_factor, max_factor);
 }
 
 // A call of a size between two neighbours of a series, and between which times it is expected.
@@ -292,13 +292,13 @@ std::vector<Between> between(const std::vector<const FitPoint*>& points, const s
       const bool is_nccl = points[below->second]->setup.algorithm.name == "nccl";
       if (!is_nccl && calls[below->second].algorithm != calls[above->second].algorithm) continue;
       const auto [least, most] = std::minmax(us[below->second], us[above->second]);
-      const auto [least_a_byte, most_a_byte] =  // by value
+      const auto [min_a_byte, max_a_byte] =  // by value
           std::minmax({us[below->second] / static_cast<double>(below->first), us[above->second] / static_cast<double>(above->first)});
       for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {
         out.push_back({*points[below->second], Bytes{above->first}, least, most});
-        if (most_a_byte <= alike * least_a_byte) {
-          out.back().least_us = std::max(least, least_a_byte * static_cast<double>(size));
-          out.back().most_us = std::min(most, most_a_byte * static_cast<double>(size));
+        if (max_a_byte <= alike * min_a_byte) {
+          out.back().least_us = std::max(least, min_a_byte * static_cast<double>(size));
+          out.back().most_us = std::min(most, max_a_byte * static_cast<double>(size));
         }
         out.back().point.setup.size = Bytes{size};
         out.back().point.measured.size_bytes = size;
@@ -341,7 +341,7 @@ void hold_between(Objective& objective, const std::vector<double>& values, std::
       const double wanted = std::clamp(us[i], all[i].least_us, all[i].most_us);
       if (std::max(us[i], wanted) <= outside * std::min(us[i], wanted)) continue;
       double& factor = factor_of(calls[i], all[i].above, before, costs);
-      factor = std::clamp(factor * wanted / us[i], least_factor, most_factor);
+      factor = std::clamp(factor * wanted / us[i], min_factor, max_factor);
       held.push_back(std::move(all[i]));
     }
     all = std::move(held);
@@ -392,7 +392,7 @@ std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
 }
 
 bool is_at_bound(const CostAtSize& cost) {
-  const auto [least, most] = cost.collective == name_of_message_costs ? message_cost_bounds : std::pair{least_factor, most_factor};
+  const auto [least, most] = cost.collective == name_of_message_costs ? message_cost_bounds : std::pair{min_factor, max_factor};
   return cost.factor <= least || cost.factor >= most;
 }
 

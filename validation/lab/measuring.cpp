@@ -10,7 +10,7 @@
 namespace weft::lab {
 namespace {
 
-constexpr double fewest_runs = 3, most_runs = 50;
+constexpr double fewest_runs = 3, max_runs = 50;
 constexpr const char* name_of_steps = "steps";
 constexpr const char* begin_of_steps = "# measured: ";
 
@@ -201,7 +201,7 @@ void Measuring::add_how_often(double expected_us, std::vector<std::string>& out)
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
   if (!has_flag(arguments_.bench, "-w") && !has_flag(arguments_.bench, "--warmup")) add({"-w", "1"});
   if (!has_flag(arguments_.bench, "--iterations"))
-    add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, most_runs))});
+    add({"--iterations", fmt::format("{:.0f}", std::clamp(arguments_.row_s * 1e6 / expected_us, fewest_runs, max_runs))});
   // What is simulated is one collective by itself; training steps are timed one by one anyway.
   const bool of_steps = !out.empty() && out.front() == "--workload";
   if (!of_steps && !has_flag(arguments_.bench, "-I") && !has_flag(arguments_.bench, "--per_iter_timing")) add({"-I", "1"});

@@ -10,7 +10,7 @@ namespace {
 
 // What the links of the lab may be. Slower, a packet takes milliseconds; faster, processors and not buckets set the pace.
 constexpr BitsPerSecond least_rate = 1_Mbps;
-constexpr BitsPerSecond most_rate = 10_Gbps;
+constexpr BitsPerSecond max_rate = 10_Gbps;
 
 constexpr std::int64_t window_bytes = 8 << 20;        // more than Linux lets a connection have under way
 constexpr std::int64_t first_window_bytes = 1 << 20;  // what a new connection may send at once
@@ -18,7 +18,7 @@ constexpr std::int64_t first_window_bytes = 1 << 20;  // what a new connection m
 // A link sends for about this long on a packet: long enough for timers to keep up, short enough for a small message to be
 // several packets.
 constexpr SimTime packet_time = 200_us;
-constexpr std::int64_t least_packet = 1500, most_packet = 9000;
+constexpr std::int64_t min_packet = 1500, max_packet = 9000;
 
 struct Cable {
   LinkId there;
@@ -267,15 +267,15 @@ std::string to_string(const Command& c) {
 }
 
 std::int64_t packet_bytes(const Fabric& fabric) {
-  BitsPerSecond slowest = most_rate;
+  BitsPerSecond slowest = max_rate;
   for (LinkId link = 0; link < fabric.links(); ++link) slowest = std::min(slowest, fabric.link(link).bandwidth);
-  return std::clamp(static_cast<std::int64_t>(slowest.bytes_per_second() * packet_time.seconds()), least_packet, most_packet);
+  return std::clamp(static_cast<std::int64_t>(slowest.bytes_per_second() * packet_time.seconds()), min_packet, max_packet);
 }
 
 std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp, Programs programs) {
   std::vector<Problem> out;
-  if (fabric.endpoints() < 2 || fabric.endpoints() > most_hosts)
-    out.push_back({"/fabric", fmt::format("the lab has 2 to {} hosts, got {}", most_hosts, fabric.endpoints())});
+  if (fabric.endpoints() < 2 || fabric.endpoints() > max_hosts)
+    out.push_back({"/fabric", fmt::format("the lab has 2 to {} hosts, got {}", max_hosts, fabric.endpoints())});
   if (out.empty() && ecmp.policy == EcmpPolicy::least_loaded)
     out.push_back({"/fabric/ecmp", "the lab's paths are fixed before anything runs, which \"least_loaded\" is not"});
   else if (out.empty())
@@ -283,9 +283,9 @@ std::vector<Problem> problems(const Fabric& fabric, Ecmp ecmp, Programs programs
   if (programs == Programs::yes) find_several_cables(fabric, out);
   for (LinkId link = 0; link < fabric.links(); ++link) {
     const BitsPerSecond rate = fabric.link(link).bandwidth;
-    if (rate >= least_rate && rate <= most_rate) continue;
+    if (rate >= least_rate && rate <= max_rate) continue;
     out.push_back({"/fabric", fmt::format("the lab has links of {} to {}, but {} has {}; write --set /fabric/link/bandwidth=200Mbps",
-                                          to_string(least_rate), to_string(most_rate), fabric.link_name(link), to_string(rate))});
+                                          to_string(least_rate), to_string(max_rate), fabric.link_name(link), to_string(rate))});
     break;
   }
   return out;

@@ -47,7 +47,7 @@ struct Plan {
   std::int64_t packet_bytes = 0;         // of IP, on every link
 };
 
-constexpr int most_hosts = 128;
+constexpr int max_hosts = 128;
 
 // Of a packet on a link, before its IP header.
 constexpr int ethernet_header_bytes = 14;

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n\f\v";
-constexpr std::size_t most_problems = 50;
+constexpr std::size_t max_problems = 50;
 
 template <class T>
 std::optional<T> parsed(std::string_view text) {
@@ -191,9 +191,9 @@ Measurements RowSink::finish(std::string format) {
         fmt::format("{}:{}: does not say which collective was measured{}; give it with --collective NAME or {}:collective=NAME", file_,
                     lines.first, lines.lines > 1 ? fmt::format(", nor do {} other lines", lines.lines - 1) : "", file_);
   if (!problems_.empty() && (!options_.skip_bad || out_.rows.empty())) {
-    if (problems_.size() > most_problems) {
-      const std::size_t more = problems_.size() - most_problems;
-      problems_.resize(most_problems);
+    if (problems_.size() > max_problems) {
+      const std::size_t more = problems_.size() - max_problems;
+      problems_.resize(max_problems);
       problems_.push_back(fmt::format("{}: and {} more lines like these", file_, more));
     }
     throw InputError(std::move(problems_));

@@ -151,7 +151,7 @@ double allowed_difference(std::string_view type, int ranks) {
 }
 
 // One "time algbw busbw #wrong", or "error" of at most so much; says what is wrong with it, or nothing.
-std::string read_block(std::span<const std::string_view> words, std::optional<double> most_error, Block& out) {
+std::string read_block(std::span<const std::string_view> words, std::optional<double> max_error, Block& out) {
   const auto time = number_in(words[0]);
   if (!time) return fmt::format("the time must be a number, got \"{}\"", words[0]);
   out.time_us = *time;
@@ -160,8 +160,8 @@ std::string read_block(std::span<const std::string_view> words, std::optional<do
   if (!out.algbw || !out.busbw) return fmt::format("bandwidths must be numbers, got \"{}\" and \"{}\"", words[1], words[2]);
   if (words[3] == "N/A") return {};
   const auto wrong = number_in(words[3]);
-  if (wrong && most_error && *wrong <= *most_error) return {};
-  if (wrong && most_error)
+  if (wrong && max_error && *wrong <= *max_error) return {};
+  if (wrong && max_error)
     return fmt::format("the result was wrong by {}, more than rounding; the time of a wrong result is none", words[3]);
   if (!wrong) return fmt::format("#wrong must be a number or N/A, got \"{}\"", words[3]);
   if (*wrong != 0) return fmt::format("{} values of the result were wrong; the time of a wrong result is none", words[3]);
@@ -172,7 +172,7 @@ std::string read_block(std::span<const std::string_view> words, std::optional<do
 struct NcclRow {
   std::string_view size, count, type, redop = "none", root = "-1";
   std::vector<std::span<const std::string_view>> blocks;
-  std::optional<double> most_error;  // where the table tells differences
+  std::optional<double> max_error;  // where the table tells differences
 };
 
 // Not-a-number and infinity too.
@@ -197,11 +197,11 @@ std::optional<NcclRow> row_in(std::span<const std::string_view> words, const Ncc
   const bool no_redop = header.has_redop && !header.has_root && words.size() == lead - 1 + 2 * block;
   if (no_redop) --lead;
   if (words.size() != lead + block && words.size() != lead + 2 * block) return {};
-  NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .most_error = {}};
+  NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .max_error = {}};
   if (header.has_redop) out.redop = no_redop ? "" : words[3];
   if (header.has_root) out.root = words[lead - 1];
   for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, 4));
-  if (header.has_differences) out.most_error = allowed_difference(out.type, header.ranks);
+  if (header.has_differences) out.max_error = allowed_difference(out.type, header.ranks);
   return out;
 }
 
@@ -230,8 +230,8 @@ std::string collective_by_columns(const NcclRow& row, const Block& block, int ra
   if (!block.algbw || !block.busbw || *block.algbw < 0.1 || reduces == has_root) return {};
   const double ratio = *block.busbw / *block.algbw;
   constexpr double digit = 0.01;  // the last of a bandwidth
-  constexpr int most_ranks = 1024;
-  if (has_root) return ratio == 1 && *block.algbw > 2 * digit * (ranks > 0 ? ranks : most_ranks) ? "broadcast" : "";
+  constexpr int max_ranks = 1024;
+  if (has_root) return ratio == 1 && *block.algbw > 2 * digit * (ranks > 0 ? ranks : max_ranks) ? "broadcast" : "";
   if (ranks > 2) return ratio > 1.15 ? "allreduce" : "reduce_scatter";
   return ratio > 0.99 && !has_old_algbw(whole_number_in(row.size).value_or(0), block) ? "allreduce" : "reduce_scatter";
 }
@@ -251,7 +251,7 @@ std::string collective_of_run(std::span<const std::string_view> lines, const Ncc
     }
     Block times;
     const auto row = row_in(words, header);
-    if (!row || !read_block(row->blocks.front(), row->most_error, times).empty()) continue;
+    if (!row || !read_block(row->blocks.front(), row->max_error, times).empty()) continue;
     if (std::string told = collective_by_columns(*row, times, ranks); !told.empty()) return told;
   }
   return {};
@@ -286,7 +286,7 @@ std::int64_t wrong_results_in(std::span<const std::string_view> words) {
 
 bool has_problem(const NcclRow& row) {
   Block times;
-  return std::ranges::any_of(row.blocks, [&](const auto& block) { return !read_block(block, row.most_error, times).empty(); });
+  return std::ranges::any_of(row.blocks, [&](const auto& block) { return !read_block(block, row.max_error, times).empty(); });
 }
 
 // At its first row, which is of this line of the file, with all lines from there on.
@@ -336,7 +336,7 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
     row.in_place = one_block || b == 1;
     Block times;
-    const std::string problem = read_block(found->blocks[b], found->most_error, times);
+    const std::string problem = read_block(found->blocks[b], found->max_error, times);
     if (one_block && header.has_two_blocks)
       return sink.problem(line, problem.empty() ? fmt::format("has {} fields where other rows of the same run have {}: it was cut",
                                                               words.size(), words.size() + block_of(header))

@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 // What busbw / algbw comes near on many ranks; 0: it is the same on any number.
-double most_ratio(std::string_view collective) {
+double max_ratio(std::string_view collective) {
   const auto known = collective_named(collective);
   const double of_two = known ? busbw_factor(*known, 2) : 0;
   return known && of_two != busbw_factor(*known, 3) ? 2 * of_two : 0;  // it goes as (n - 1) / n
@@ -28,7 +28,7 @@ std::optional<double> last_digit(std::string_view text) {
 std::optional<RanksTold> ranks_told(std::string_view collective, std::string_view algbw, std::string_view busbw) {
   constexpr double fewest_digits = 20;  // a bandwidth of less in its last place says next to nothing
   constexpr double slack = 1e-9;
-  const double scale = most_ratio(collective);
+  const double scale = max_ratio(collective);
   const auto a = number_in(algbw), b = number_in(busbw), digit_a = last_digit(algbw), digit_b = last_digit(busbw);
   if (scale == 0 || !digit_a || !digit_b || *a < fewest_digits * *digit_a || *b < fewest_digits * *digit_b) return {};
   if (scale == 1 && *a == *b) return {};  // before June 2020 algbw was busbw

@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr int newest_version = 1;
-constexpr int most_ranks = 1 << 20;
+constexpr int max_ranks = 1 << 20;
 
 // One line's object; says what is wrong with the values that are asked of it.
 class Record {
@@ -103,18 +103,18 @@ class TraceReader {
     if (record.text("format") != "weft trace") return record.problem("the first line must be the header, with \"format\": \"weft trace\"");
     record.whole("version", 1, newest_version);
     trace_.system = record.text("system", "");
-    trace_.ranks = static_cast<int>(record.whole("ranks", 1, most_ranks));
+    trace_.ranks = static_cast<int>(record.whole("ranks", 1, max_ranks));
     trace_.collective = record.text("collective", "");
     trace_.dtype = record.text("dtype", "float32");
     trace_.root = static_cast<int>(record.whole("root", 0, trace_.ranks - 1, 0));
     trace_.channels = static_cast<int>(record.whole("channels", 1, 1024, 1));
     trace_.pieces = static_cast<int>(record.whole("pieces", 1, 1 << 20, 1));
-    trace_.group = static_cast<int>(record.whole("group", 0, most_ranks, 0));
+    trace_.group = static_cast<int>(record.whole("group", 0, max_ranks, 0));
     trace_.compression = record.text("compression", "");
     trace_.inner = record.text("inner", "");
     trace_.up = record.text("up", "");
     trace_.down = record.text("down", "");
-    trace_.servers = static_cast<int>(record.whole("servers", 0, most_ranks, 0));
+    trace_.servers = static_cast<int>(record.whole("servers", 0, max_ranks, 0));
     if (const std::string hosts = record.text("server_hosts", "workers"); hosts == "extra")
       trace_.extra_servers = std::max(trace_.servers, 1);
     else if (hosts != "workers")

@@ -71,17 +71,17 @@ void print_row(const std::string& name, std::int64_t bytes, std::optional<double
 }
 
 void print(const ReplayResult& result, const TraceRun& run, std::ostream& out) {
-  constexpr std::size_t most_rows = 40;
+  constexpr std::size_t max_rows = 40;
   out << fmt::format("# {}, {} operations\n# {:<34} {:>12} {:>14} {:>14} {:>10}\n", result.name, result.operations.size(), "operation",
                      "size (B)", "measured (us)", "simulated (us)", "error");
   std::vector<double> errors;
   for (std::size_t i = 0; i < result.operations.size(); ++i) {
     const ReplayedOperation& o = result.operations[i];
-    if (i < most_rows) print_row(o.name, o.bytes, o.measured_us, o.simulated_us, out);
+    if (i < max_rows) print_row(o.name, o.bytes, o.measured_us, o.simulated_us, out);
     if (o.measured_us && *o.measured_us > 0) errors.push_back(o.simulated_us / *o.measured_us - 1);
   }
-  if (result.operations.size() > most_rows)
-    out << fmt::format("# ... and {} more; -o FILE writes them all\n", result.operations.size() - most_rows);
+  if (result.operations.size() > max_rows)
+    out << fmt::format("# ... and {} more; -o FILE writes them all\n", result.operations.size() - max_rows);
   print_row("total", run.size_bytes, result.measured_us, result.simulated_us, out);
   if (!errors.empty()) {
     const ErrorSummary e = summarise(errors);

@@ -38,11 +38,11 @@ Selected selected_of(const std::string& line) {
   };
   const auto collective = collective_named(fields[0]);
   if (!collective) throw InputError(fmt::format("collective: unknown \"{}\"", fields[0]));
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 50, most = 1 << 20;
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 50, most = 1 << 20;
   Selected out{.collective = *collective,
                .ranks = static_cast<int>(whole(1, 1, most)),
-               .min_bytes = whole(2, 0, most_bytes),
-               .max_bytes = whole(3, 0, most_bytes),
+               .min_bytes = whole(2, 0, max_bytes),
+               .max_bytes = whole(3, 0, max_bytes),
                .algorithm = fields[4]};
   if (out.max_bytes < out.min_bytes)
     throw InputError(fmt::format("max_bytes must be at least min_bytes = {}, got {}", out.min_bytes, out.max_bytes));

@@ -12,10 +12,10 @@
 namespace weft::bench {
 namespace {
 
-constexpr int most_ranks = 1024;     // each is a thread or a process
-constexpr int most_channels = 4093;  // that a tag has numbers for, beside those of the benchmark itself
-constexpr int most_aggregated = 1'000'000;
-constexpr int most_sizes = 10'000;
+constexpr int max_ranks = 1024;     // each is a thread or a process
+constexpr int max_channels = 4093;  // that a tag has numbers for, beside those of the benchmark itself
+constexpr int max_aggregated = 1'000'000;
+constexpr int max_sizes = 10'000;
 constexpr int largest_factor = 1 << 20;  // times the largest size, that is still a number
 
 class Reader {
@@ -47,19 +47,19 @@ class Reader {
               settings_.first_bytes);
     refuse_if(settings_.factor < 2 || settings_.factor > largest_factor, "-f: must be 2 to {}, got {}", largest_factor, settings_.factor);
     interpret_step();
-    refuse_if(settings_.aggregated < 1 || settings_.aggregated > most_aggregated, "-m: must be 1 to {}, got {}", most_aggregated,
+    refuse_if(settings_.aggregated < 1 || settings_.aggregated > max_aggregated, "-m: must be 1 to {}, got {}", max_aggregated,
               settings_.aggregated);
     if (!settings_.json.empty()) interpret_output("-J", settings_.json);
     refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
-    refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > most_channels, "--channels: must be 1 to {}, got {}", most_channels,
+    refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > max_channels, "--channels: must be 1 to {}, got {}", max_channels,
               settings_.cut.channels);
     refuse_if(settings_.warmup < 0, "-w: must not be negative, got {}", settings_.warmup);
-    refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > most_ranks, "-n: must be 1 to {}, got {}", most_ranks,
+    refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > max_ranks, "-n: must be 1 to {}, got {}", max_ranks,
               settings_.ranks);
-    refuse_if(extra_servers(settings_.cut) > most_ranks, "--servers: must be at most {}, got {}", most_ranks, settings_.cut.servers);
+    refuse_if(extra_servers(settings_.cut) > max_ranks, "--servers: must be at most {}, got {}", max_ranks, settings_.cut.servers);
     if (!settings_.trace.empty()) interpret_output("--trace", settings_.trace);
     refuse_if(!written_.tcp.empty() && settings_.transport != "tcp", "{}: only for --transport tcp", fmt::join(written_.tcp, ", "));
-    refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", most_ranks);
+    refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", max_ranks);
     refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
     interpret_stream_rate();
     refuse_if(!defined(settings_.op, settings_.dtype), "--op: {} is not defined on {}", name_of(settings_.op), name_of(settings_.dtype));
@@ -126,9 +126,9 @@ class Reader {
     return std::find(settings_.algorithms.begin(), settings_.algorithms.end(), algorithm) == settings_.algorithms.end();
   }
   void interpret_patience() {
-    constexpr double least_s = 0.001, most_s = 1'000'000;
-    const bool right = written_.patience_s >= least_s && written_.patience_s <= most_s;
-    refuse_if(!right, "--patience: must be {} to {} seconds, got {}", least_s, most_s, written_.patience_s);
+    constexpr double min_s = 0.001, max_s = 1'000'000;
+    const bool right = written_.patience_s >= min_s && written_.patience_s <= max_s;
+    refuse_if(!right, "--patience: must be {} to {} seconds, got {}", min_s, max_s, written_.patience_s);
     if (right) settings_.patience = std::chrono::milliseconds(static_cast<std::int64_t>(written_.patience_s * 1000));
   }
   void interpret_stream_rate() {
@@ -234,9 +234,9 @@ class Reader {
     size("-i", written_.step, settings_.step_bytes);
     refuse_if(written_.factor, "-f: sizes are multiplied by it, or -i is added: leave one of them out");
     const auto unit = static_cast<std::int64_t>(size_of(settings_.dtype));
-    const std::int64_t range = settings_.last_bytes - settings_.first_bytes, least = std::max(unit, range / most_sizes + 1);
+    const std::int64_t range = settings_.last_bytes - settings_.first_bytes, least = std::max(unit, range / max_sizes + 1);
     refuse_if(settings_.step_bytes < least, "-i: must be at least {} bytes, a {} and for at most {} sizes, got {}", least,
-              name_of(settings_.dtype), most_sizes, written_.step);
+              name_of(settings_.dtype), max_sizes, written_.step);
   }
   void interpret_hosts() {
     const std::vector<std::string>& hosts = settings_.hosts;
@@ -306,13 +306,13 @@ class Reader {
   // Workers, servers and switches have places of their own.
   void interpret_nodes() {
     const std::vector<std::string>& names = settings_.algorithms;
-    const int least_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
-    if (!written_.servers) settings_.cut.servers = least_servers;
+    const int min_servers = std::find(names.begin(), names.end(), "atp") != names.end() ? 1 : 0;
+    if (!written_.servers) settings_.cut.servers = min_servers;
     if (settings_.switches == 0 && !written_.switches) settings_.switches = 1;
     refuse_if(written_.server_hosts != "workers", "--server-hosts: over udp servers are processes of their own");
-    refuse_if(settings_.cut.servers < 0 || settings_.cut.servers > most_ranks, "--servers: must be 1 to {}, got {}", most_ranks,
+    refuse_if(settings_.cut.servers < 0 || settings_.cut.servers > max_ranks, "--servers: must be 1 to {}, got {}", max_ranks,
               settings_.cut.servers);
-    refuse_if(settings_.switches < 1 || settings_.switches > most_ranks, "--switches: must be 1 to {}, got {}", most_ranks,
+    refuse_if(settings_.switches < 1 || settings_.switches > max_ranks, "--switches: must be 1 to {}, got {}", max_ranks,
               settings_.switches);
     const int hosts = static_cast<int>(settings_.hosts.size()), others = settings_.cut.servers + settings_.switches;
     if (hosts > 0) {

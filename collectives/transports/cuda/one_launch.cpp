@@ -10,8 +10,8 @@
 namespace weft::cuda {
 
 std::string OneLaunchWorld::obstacle(const std::vector<int>& devices, const Executor& executor) {
-  if (std::cmp_greater(devices.size(), most_one_launch_ranks))
-    return fmt::format("has at most {} ranks, got {}", most_one_launch_ranks, devices.size());
+  if (std::cmp_greater(devices.size(), max_one_launch_ranks))
+    return fmt::format("has at most {} ranks, got {}", max_one_launch_ranks, devices.size());
   for (Rank reader = 0; std::cmp_less(reader, devices.size()); ++reader)
     for (Rank owner = 0; std::cmp_less(owner, devices.size()); ++owner)
       if (!executor.reads(reader, owner))

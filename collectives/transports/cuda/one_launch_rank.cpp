@@ -19,7 +19,7 @@ class OneLaunchRank::Work {
   }
 
   std::string make_room(std::size_t message_bytes) {
-    if (ranks_ > most_one_launch_ranks) return fmt::format("has at most {} ranks, got {}", most_one_launch_ranks, ranks_);
+    if (ranks_ > max_one_launch_ranks) return fmt::format("has at most {} ranks, got {}", max_one_launch_ranks, ranks_);
     if (capacity_bytes_ && message_bytes <= *capacity_bytes_) return {};
     capacity_bytes_.reset();
     std::string why = memory_.make_room(one_launch_staging_bytes(message_bytes) + one_launch_flags * sizeof(std::uint32_t));

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-constexpr int most_behind = 16;                          // a datagram that is reordered comes after up to so many later ones,
+constexpr int max_behind = 16;                           // a datagram that is reordered comes after up to so many later ones,
 constexpr std::int64_t longest_held_ps = 1'000'000'000;  // or 1 ms later where there are none
 
 }  // namespace
@@ -102,7 +102,7 @@ void UdpNode::forward(const Datagram& datagram) {
     }
     if (chance(m.reordering)) {
       ++statistics_.reordered;
-      held_.push_back({head, datagram.payload, node, 1 + static_cast<int>(random_() % most_behind), now_ps_ + longest_held_ps});
+      held_.push_back({head, datagram.payload, node, 1 + static_cast<int>(random_() % max_behind), now_ps_ + longest_held_ps});
     } else {
       send_copy(head, datagram.payload, node);
     }

@@ -31,11 +31,11 @@ class FasterFabric final : public Fabric {
 
   int path_count(int from, int to) const override { return like_->path_count(from, to); }
   void append_path(int from, int to, int choice, std::vector<Hop>& path) const override { like_->append_path(from, to, choice, path); }
-  FlowClaim claim(int from, int to) const override {
-    FlowClaim out = like_->claim(from, to);
+  FlowTerms terms(int from, int to) const override {
+    FlowTerms out = like_->terms(from, to);
     std::vector<FlowCap> caps;
     append_caps(from, to, caps);
-    out.ceiling = least_of(caps);
+    out.rate_cap = least_of(caps);
     return out;
   }
   void append_caps(int from, int to, std::vector<FlowCap>& caps) const override {
@@ -47,7 +47,7 @@ class FasterFabric final : public Fabric {
   bool append_copy_path(int endpoint, Copy direction, std::vector<Hop>& path) const override {
     return like_->append_copy_path(endpoint, direction, path);
   }
-  FlowClaim copy_claim(int endpoint) const override { return like_->copy_claim(endpoint); }
+  FlowTerms copy_terms(int endpoint) const override { return like_->copy_terms(endpoint); }
 
  private:
   void copy_link(LinkId id, int factor) {

@@ -53,7 +53,7 @@ TEST_CASE("faster links: the same cluster, but for the rate of what is faster") 
         REQUIRE(faster->path_count(from, to) == fabric->path_count(from, to));
         for (int choice = 0; choice < fabric->path_count(from, to); ++choice)
           CHECK(path_of(*faster, from, to, choice) == path_of(*fabric, from, to, choice));
-        CHECK(faster->claim(from, to) == fabric->claim(from, to));
+        CHECK(faster->terms(from, to) == fabric->terms(from, to));
       }
   }
 }
@@ -65,9 +65,9 @@ TEST_CASE("faster links: rate caps of flows, where that is what is faster") {
   const auto faster = with_faster(fabric, {.rate_caps = true}, 2);
   int capped = 0;
   for (int to = 1; to < fabric->endpoints(); ++to) {
-    capped += fabric->claim(0, to).ceiling.count > 0 ? 1 : 0;
-    CHECK(faster->claim(0, to).ceiling.count == 2 * fabric->claim(0, to).ceiling.count);
-    CHECK(faster->claim(0, to).weight == fabric->claim(0, to).weight);
+    capped += fabric->terms(0, to).rate_cap.count > 0 ? 1 : 0;
+    CHECK(faster->terms(0, to).rate_cap.count == 2 * fabric->terms(0, to).rate_cap.count);
+    CHECK(faster->terms(0, to).weight == fabric->terms(0, to).weight);
   }
   CHECK(capped > 0);
 }
@@ -82,20 +82,20 @@ TEST_CASE("faster links: what a link caps is faster with the link, and of severa
   std::vector<FlowCap> caps;
   fabric->append_caps(0, other, caps);
   REQUIRE(caps.size() > 1);
-  CHECK(least_of(caps) == fabric->claim(0, other).ceiling);
-  CHECK(with_faster(fabric, {.links = {caps.front().link}}, 2)->claim(0, other) == fabric->claim(0, other));
+  CHECK(least_of(caps) == fabric->terms(0, other).rate_cap);
+  CHECK(with_faster(fabric, {.links = {caps.front().link}}, 2)->terms(0, other) == fabric->terms(0, other));
   std::vector<LinkId> capping;
   for (const FlowCap& cap : caps) capping.push_back(cap.link);
-  CHECK(with_faster(fabric, {.links = capping}, 2)->claim(0, other).ceiling.count == 2 * fabric->claim(0, other).ceiling.count);
+  CHECK(with_faster(fabric, {.links = capping}, 2)->terms(0, other).rate_cap.count == 2 * fabric->terms(0, other).rate_cap.count);
 
   // A FATPIPE of a platform is such a cap too.
   const std::shared_ptr<const Fabric> read = build(SimgridFabric{.file = "", .platform = read_platform(R"(<platform version="4.1">
     <zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>
     <link id="wire" bandwidth="10Gbps" latency="1us"/><link id="pipe" bandwidth="4Gbps" latency="1us" sharing_policy="FATPIPE"/>
     <route src="a" dst="b"><link_ctn id="wire"/><link_ctn id="pipe"/></route></zone></platform>)")});
-  CHECK(read->claim(0, 1).ceiling == 4_Gbps);
-  CHECK(with_faster(read, {.links = {link_of(*read, "wire")}}, 2)->claim(0, 1).ceiling == 4_Gbps);
-  CHECK(with_faster(read, {.links = {link_of(*read, "pipe")}}, 2)->claim(0, 1).ceiling == 8_Gbps);
+  CHECK(read->terms(0, 1).rate_cap == 4_Gbps);
+  CHECK(with_faster(read, {.links = {link_of(*read, "wire")}}, 2)->terms(0, 1).rate_cap == 4_Gbps);
+  CHECK(with_faster(read, {.links = {link_of(*read, "pipe")}}, 2)->terms(0, 1).rate_cap == 8_Gbps);
 }
 
 TEST_CASE("faster links: alike are those that join the same kinds of devices at the same rate, both ways") {

@@ -178,7 +178,7 @@ std::optional<Drawing> drawn(const Fabric& fabric, const Devices& devices, Toget
     members[box->second].push_back(node);
     box_of[at(node)] = box->second;
   }
-  if (members.size() > most_boxes && together != Together::alike) return std::nullopt;
+  if (members.size() > max_boxes && together != Together::alike) return std::nullopt;
   Drawing out{.in_tiers = devices.in_tiers()};
   for (const std::vector<NodeId>& nodes : members)
     out.boxes.push_back(

@@ -30,7 +30,7 @@ struct Drawing {
 };
 
 // What a picture shows of each device by itself; of more it puts together what is alike.
-inline constexpr std::size_t most_boxes = 64;
+inline constexpr std::size_t max_boxes = 64;
 
 // Devices by themselves where they are no more than that; else servers; else all servers or nodes of the same switches; else switches whose
 // names differ in their numbers only.

@@ -50,7 +50,7 @@ Look look_of(DeviceKind kind) {
 }
 
 // Cables by what they are: told once, in a legend, because a picture has no room for more labels than these.
-constexpr std::size_t most_labels = 24;
+constexpr std::size_t max_labels = 24;
 std::map<std::string, int> kinds_of(const Drawing& drawing) {
   std::map<std::string, int> out;
   for (const Drawing::Bundle& bundle : drawing.bundles) {
@@ -70,7 +70,7 @@ std::string legend_of(const Drawing& drawing) {
 
 // What stands at a line: where all cables are of one kind, only how many they are.
 std::string at_line(const Drawing& drawing, const Drawing::Bundle& bundle) {
-  if (drawing.bundles.size() > most_labels) return "";
+  if (drawing.bundles.size() > max_labels) return "";
   if (kinds_of(drawing).size() > 1) return label_of(bundle);
   return bundle.cables > 1 ? fmt::format("{} x", bundle.cables) : "";
 }

@@ -32,8 +32,8 @@ void check(int status, int rank, const char* what) {
 
 template <class Until>
 void wait_until(Until until) {
-  constexpr int most_ms = 20'000;
-  for (int ms = 0; ms < most_ms && !until(); ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  constexpr int max_ms = 20'000;
+  for (int ms = 0; ms < max_ms && !until(); ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 [[noreturn]] void be(int rank, int ranks, const char* library, Meeting& meeting) {

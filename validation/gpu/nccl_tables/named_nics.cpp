@@ -17,7 +17,7 @@ struct Properties {
   std::uint64_t guid;
   int pointers, registered_globally, mbps, port;
   float latency;
-  int most_connections, most_receives, device_type, device_version;
+  int max_connections, max_receives, device_type, device_version;
 };
 
 std::vector<std::string> names;
@@ -45,8 +45,8 @@ int properties(int nic, Properties* out) {
   out->pointers = host_and_gpu;
   out->mbps = std::atoi(std::getenv("WEFT_NIC_MBPS"));
   out->port = 1;
-  out->most_connections = plenty;
-  out->most_receives = 1;
+  out->max_connections = plenty;
+  out->max_receives = 1;
   return 0;
 }
 

@@ -6,12 +6,12 @@
 
 namespace weft {
 
-struct Price {
+struct Cost {
   int steps = 0;
   std::int64_t messages = 0;         // between different ranks
   std::int64_t max_chunks_sent = 0;  // by the rank that sends most, to other ranks
   int chunks = 1;                    // the message is cut into so many
-  friend bool operator==(const Price&, const Price&) = default;
+  friend bool operator==(const Cost&, const Cost&) = default;
 };
 
 }  // namespace weft
