@@ -128,7 +128,7 @@ std::function<int()> declare_plotting(CLI::App& command) {
 
 std::function<int()> declare_replay(CLI::App& command) {
   const auto a = std::make_shared<ReplayArguments>();
-  command.add_option("TRACE", a->trace, "A trace of weft bench, or of an application (validation/README.md)")->required();
+  command.add_option("TRACE", a->trace, "A trace of weft bench, or of an application (validation/measurements/README.md)")->required();
   command.add_option("--scenario", a->scenario, "The cluster to simulate it on (JSON)")->required()->type_name("FILE");
   command.add_option("--set", a->set, "Set a key of the scenario: /pointer=value (may be repeated)")
       ->allow_extra_args(false)

@@ -1,4 +1,5 @@
-// Weft's own trace (validation/README.md), of weft bench --trace and weft_torch.record: one file of all ranks, a JSON object on each line.
+// Weft's own trace (validation/measurements/README.md), of weft bench --trace and weft_torch.record: one file of all ranks, a JSON
+// object on each line.
 #pragma once
 
 #include "models/traces/traced_program.hpp"

@@ -130,7 +130,7 @@ links_exist
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
-for name in sharp nvl72; do table $name scenarios/README.md; done
+for name in sharp nvl72; do table $name scenarios/nccl.md; done
 tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
 

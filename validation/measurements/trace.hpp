@@ -1,4 +1,4 @@
-// Our own trace of measured operations: JSON lines, described in validation/README.md. Written by `weft bench --trace`, or
+// Our own trace of measured operations: JSON lines, described in validation/measurements/README.md. Written by `weft bench --trace`, or
 // by whoever wants an application's operations replayed.
 #pragma once
 

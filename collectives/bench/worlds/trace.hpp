@@ -63,8 +63,8 @@ struct TracedRun {
   std::vector<Record> records;   // of the one that was traced
 };
 
-// JSON lines, as validation/README.md describes them for `weft calibrate` and `weft replay`. Throws InputError if the file cannot be
-// written.
+// JSON lines, as validation/measurements/README.md describes them for `weft calibrate` and `weft replay`. Throws InputError if the file
+// cannot be written.
 void write_trace(const std::string& path, const Settings&, const std::vector<ClockOffset>& clocks, const std::vector<TracedRun>& runs);
 
 }  // namespace weft::bench

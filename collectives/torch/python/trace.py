@@ -1,4 +1,4 @@
-"""record(): what a training run computes and communicates, as Weft's trace (validation/README.md)."""
+"""record(): what a training run computes and communicates, as Weft's trace (validation/measurements/README.md)."""
 import contextlib
 import json
 import time
