@@ -4,12 +4,15 @@
 #include "models/traces/read_traces.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/compatibility.hpp"
+#include "sim/cases/text_key.hpp"
 #include "sim/files/files.hpp"
 #include "sim/files/utf8.hpp"
 #include "sim/json/pointer.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
+
+#include <set>
 
 namespace weft {
 namespace {
@@ -81,7 +84,11 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
   std::vector<Case> out;
   if (!json.is_object()) return in.unwanted(root, "an object", json), out;
   for (const Setting& setting : settings)
-    if (const auto wrong = set_at(json, setting.pointer, setting.value, schema())) in.problem({nullptr, "--set"}, *wrong);
+    if (setting.pointer.starts_with("/sweep/"))
+      in.problem({nullptr, "--set"},
+                 fmt::format("a sweep is set as a whole, such as /sweep={{\"/workload/size\": [\"1MiB\"]}}, got {}", setting.pointer));
+    else if (const auto wrong = set_at(json, setting.pointer, setting.value, schema()))
+      in.problem({nullptr, "--set"}, *wrong);
   Json sweep;
   if (json.contains("sweep")) {
     sweep = std::move(json["sweep"]);
@@ -114,6 +121,8 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
     constexpr std::size_t enough = 1000;
     if (in.problems.size() > enough) break;
   }
+  if (in.problems.empty() && !in.files.empty())
+    for (const std::string held = key_of(in.files); Case & one : out) one.scenario.read_from = held;
   return out;
 }
 
@@ -147,6 +156,7 @@ std::vector<Case> cases_of_program(const ProgramFiles& program, const std::vecto
                {"fabric", {{"type", "star"}, {"nodes", nodes}, {"link", {{"bandwidth", "100Gbps"}, {"latency", "500ns"}}}}},
                {"workload", Json::object()}};
   take_program(program, json);
+  in.files.insert(files.begin(), files.end());
   in.traces[json["workload"]["program"]["files"].get<std::vector<std::string>>()] = trace;
   std::vector<Case> cases = expand(std::move(json), settings, files.front().stem().string(), in);
   if (!in.problems.empty()) throw InputError(lines_of("--program", in.problems));
@@ -198,12 +208,16 @@ Json to_json(const std::vector<Case>& cases) {
   std::vector<Json> all;
   for (const Case& one : cases) all.push_back(to_json(one.scenario));
   Json out = all.front(), sweep = Json::array();
+  std::set<std::string> different;  // keys
+  const auto compare = [&](const Json& one, const Json& other) {
+    for (const auto& item : one.items())
+      if (!other.contains(item.key()) || other.at(item.key()) != item.value()) different.insert(item.key());
+  };
+  for (const Json& scenario : all) compare(scenario, out), compare(out, scenario);
   for (const Json& scenario : all) {
     Json setting = Json::object();
-    for (const auto& item : scenario.items()) {
-      const auto differs = [&](const Json& other) { return !other.contains(item.key()) || other.at(item.key()) != item.value(); };
-      if (std::any_of(all.begin(), all.end(), differs)) setting["/" + item.key()] = item.value();
-    }
+    for (const std::string& key : different)
+      if (scenario.contains(key)) setting["/" + key] = scenario.at(key);
     sweep.push_back(std::move(setting));
   }
   if (all.size() > 1) out["sweep"] = std::move(sweep);

@@ -127,6 +127,9 @@ TEST_CASE("a setting of the command line is JSON, or else a string") {
   CHECK(lines_for(swept, {{"/fabric/switches", 4}}) ==
         Lines{"f.json: /fabric/switches: is set, and swept by \"/fabric/switches\", which would undo it; --set /sweep={} drops the sweep"});
   CHECK(cases_of(swept, {{"/sweep", Json::object()}}).size() == 1);
+  CHECK(lines_for(swept, {{"/sweep/~1fabric~1switches", Json{4}}}) ==
+        Lines{"f.json: --set: a sweep is set as a whole, such as /sweep={\"/workload/size\": [\"1MiB\"]}, got "
+              "/sweep/~1fabric~1switches"});
 }
 
 TEST_CASE("seeds that are not given are the scenario's") {

@@ -1,5 +1,6 @@
 #include "sim/cli/runner.hpp"
 
+#include "sim/cases/text_key.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/report/details.hpp"
 #include "sim/results/row_key.hpp"

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace weft {
@@ -28,6 +29,7 @@ struct Input {
   std::vector<Problem> problems = {};
   const ProfileLibrary* profiles = nullptr;
   std::filesystem::path folder = {};                                                     // that file names are relative to
+  std::set<std::filesystem::path> files = {};                                            // or folders of them, which values name
   std::map<std::vector<std::string>, std::shared_ptr<const TracedProgram>> traces = {};  // that have been read, by their files
 
   bool problem(const JsonPath& where, std::string what) {

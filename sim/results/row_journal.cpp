@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include <fcntl.h>
@@ -31,6 +32,15 @@ void for_rows(std::string_view lines, const Each& each) {
     lines.remove_prefix(line.size() + 1);
     const Json json = Json::parse(line, nullptr, false);
     if (json.is_object() && json.contains("key") && json.at("key").is_string()) each(line, json.at("key").get<std::string>(), json);
+  }
+}
+
+// Nothing where it is no longer what was written.
+std::optional<Row> row_if_whole(const std::string& text) {
+  try {
+    return row_from_text(text);
+  } catch (const std::logic_error&) {
+    return {};
   }
 }
 
@@ -95,7 +105,9 @@ std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, W
     if (json.value("what_if", 0) != what_if_) continue;
     if (wanted.trace && json.value("place", requests.size()) != out.size() - 1) continue;
     if (wanted.details && !json.contains("details")) continue;
-    out.back().row = row_from_text(json.at("row").get<std::string>());
+    if (!json.contains("row") || !json.at("row").is_string()) continue;
+    out.back().row = row_if_whole(json.at("row").get<std::string>());
+    if (!out.back().row) continue;  // damaged: simulated again
     if (wanted.trace) out.back().trace = json.at("trace").get<std::string>();
     if (wanted.details) out.back().details = json.at("details").get<std::string>();
   }

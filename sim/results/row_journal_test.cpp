@@ -94,6 +94,24 @@ TEST_CASE("a line that a killed run has begun is dropped, and what follows is wh
   }
 }
 
+TEST_CASE("a row that was damaged is not known, nor one whose scenario names a file that holds something else now") {
+  const JournalFolder folder;
+  auto cases = cases_of(good_scenario());
+  const auto rows = rows_of_case(cases);
+  {
+    RowJournal journal(folder.path(), names_of(cases), false);
+    for (std::size_t i = 0; i < 2; ++i) journal.add(i, rows[i]);
+  }
+  CHECK(found(folder, cases) == 2);
+  for (Case& one : cases) one.scenario.read_from = "changed";
+  CHECK(found(folder, cases) == 0);
+  for (Case& one : cases) one.scenario.read_from.clear();
+  std::string text = read_file(folder / "rows.jsonl");
+  text.replace(text.find("\"row\":\"[") + 8, 1, "(");
+  std::ofstream(folder / "rows.jsonl") << text;
+  CHECK(found(folder, cases) == 1);
+}
+
 TEST_CASE("a run that starts again keeps the earlier rows until it has as many") {
   const JournalFolder folder;
   const auto cases = cases_of(good_scenario());

@@ -4,14 +4,10 @@
 #include "sim/cases/plan.hpp"
 
 #include <string>
-#include <string_view>
 
 namespace weft {
 
 // Of everything that the row's simulation depends on, every default filled in, and of this version of Weft.
 std::string row_key(const RowRequest& request);
-
-// A hash of any text, 64 hexadecimal digits.
-std::string key_of(std::string_view text);
 
 }  // namespace weft

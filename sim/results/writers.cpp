@@ -60,7 +60,7 @@ std::vector<std::vector<std::string>> lines_of_row(const Row& row, bool with_job
     const JobResult* job = row.jobs.empty() ? nullptr : &row.jobs[i];
     for (const ResultField<Row>& field : fields_of<Row>()) {
       if (!is_column(field)) continue;
-      const auto* own = job ? field_of_job(field.name) : nullptr;
+      const auto* own = i > 0 ? field_of_job(field.name) : nullptr;  // the first is the workload, which the row is about
       if (const Json shown = own ? own->show(*job) : Json(); !shown.is_null())
         out[i].push_back(csv_field(shown));
       else

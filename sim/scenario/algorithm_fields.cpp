@@ -90,6 +90,7 @@ struct ScheduleFileForm {
   static bool read(const Json& json, const JsonPath& where, Input& in, ImportedSchedule& out) {
     std::string file;
     if (!Form<std::string>::read(json, where, in, file)) return false;
+    in.files.insert(in.folder / file);
     try {
       out = import_schedule((in.folder / file).string(), file);
       return true;

@@ -42,6 +42,7 @@ bool DeviceForm::read(const Json& json, const JsonPath& where, Input& in, Device
   const std::vector<std::filesystem::path> files = device_files(in.folder);
   const auto file = std::ranges::find(files, name, [](const auto& f) { return f.stem().string(); });
   if (file == files.end()) return in.problem(where, unknown_shipped("device", name, names(in.folder)));
+  in.files.insert(*file);
   try {
     out.profile = std::make_shared<const DeviceProfile>(read_device(read_file(*file), name));
     return true;

@@ -88,6 +88,7 @@ Field<SimgridFabric> platform_file() {
           [](const Json& json, const JsonPath& where, Input& in, SimgridFabric& out) {
             if (!Form<std::string>::read(json, where, in, out.file)) return false;
             const auto path = in.folder / out.file;
+            in.files.insert(path);
             try {
               out.platform = read_platform(read_file(path, max_platform_bytes));
               return true;

@@ -241,7 +241,8 @@ struct Scenario {
   std::vector<TrafficSpec> traffic;
   Faults faults;
   std::optional<Repeat> repeat;
-  std::uint64_t seed = 1;  // of every random stream that has no seed of its own
+  std::uint64_t seed = 1;      // of every random stream that has no seed of its own
+  std::string read_from = {};  // a hash of what the files hold that it names
 };
 
 }  // namespace weft

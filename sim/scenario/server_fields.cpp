@@ -75,6 +75,7 @@ Field<Server> topology_field() {
             std::string file;
             if (!Form<std::string>::read(json, where, in, file)) return false;
             const auto path = in.folder / file;
+            in.files.insert(path);
             try {
               out = read_nccl_topology(read_file(path, max_topology_bytes));
               return true;

@@ -22,6 +22,7 @@ bool read_program(const Json& json, const JsonPath& where, Input& in, Workload& 
   if (!json.is_object()) return Form<std::vector<OperationSpec>>::read(json, where, in, w.program);
   TraceFiles choice;
   if (!Form<TraceFiles>::read(json, where, in, choice)) return false;
+  for (const std::string& file : choice.files) in.files.insert(in.folder / file);
   auto& program = in.traces[choice.files];
   if (!program) try {
       std::vector<std::filesystem::path> files;

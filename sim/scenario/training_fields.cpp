@@ -43,6 +43,7 @@ struct ModelForm {
     if (!Form<std::string>::read(json.at("file"), at, in, out.file)) return false;
     try {
       const auto file = in.folder / out.file;
+      in.files.insert(file);
       out.table = std::make_shared<const Model>(read_model(read_file(file), file.string()));
       return true;
     } catch (const InputError& error) {

@@ -1,8 +1,10 @@
 #include "sim/tune/tunable_scenario.hpp"
 
+#include "sim/cases/text_key.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/pointer.hpp"
 #include "sim/json/value_range.hpp"
+#include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <algorithm>
@@ -278,7 +280,13 @@ std::string TunableScenario::text() const {
     }
     all.push_back(std::move(options));
   }
-  return Json{{"scenario", base_}, {"choices", all}}.dump();
+  std::string held;  // by the profile and the files that it names
+  try {
+    const Scenario first = at(Point(choices_.size(), 0.0)).scenario;
+    held = key_of(first.read_from + HardwareForm::write(first.hardware).dump());
+  } catch (const InputError&) {  // its first options do not go together
+  }
+  return Json{{"scenario", base_}, {"choices", all}, {"held", held}}.dump();
 }
 
 }  // namespace weft

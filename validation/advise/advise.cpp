@@ -27,6 +27,9 @@ namespace {
 class Advisor {
  public:
   Advisor(Scenario scenario, std::ostream& err) : scenario_(std::move(scenario)), err_(err) {
+    if (scenario_.workload.collective == Collective::barrier)
+      throw InputError(
+          "weft advise says which algorithm is fastest at which size, and a barrier has no bytes; weft run compares its algorithms");
     candidates_ = advise_candidates(scenario_);
     say_what_is_no_candidate();
     if (candidates_.empty()) throw InputError(fmt::format("no algorithm does {} on this cluster", name_of(scenario_.workload.collective)));

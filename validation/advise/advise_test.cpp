@@ -86,6 +86,16 @@ TEST_CASE("advice: what else there is on the fabric is said above the advice, an
   CHECK(said.find("\n#   placement random (seed 1)\n#   beside job other\n#   failures: ") != std::string::npos);
 }
 
+TEST_CASE("advice: a barrier, which has no bytes, is refused") {
+  const ScratchFolder folder;
+  const auto file = folder.file("s.json", R"({"schema": 1, "name": "s", "hardware": "ideal", "fabric": {"type": "star", "nodes": 4,
+    "link": {"bandwidth": "100Gbps", "latency": "500ns"}}, "workload": {"collective": "barrier", "algorithm": "dissemination"}})");
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(advise_command({.scenario = file.string(), .set = {}}, out, err), doctest::Contains("a barrier has no bytes"),
+                       InputError);
+  CHECK(out.str().empty());
+}
+
 TEST_CASE("advice: hosts without GPUs do not run NCCL") {
   Scenario s = star_of(6);
   s.server = cpu_host(2);

@@ -88,6 +88,7 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
                                                     const FitOptions& options) {
   constexpr int part_of_budget = 16;  // for each library
   constexpr double clearly = 0.8;     // of the error
+  constexpr double noise = 0.02;      // errors below that say nothing: so well do calls repeat
   const int on_host = asked.scenario().server.gpu_count();
   const auto tells = [&](const FitPoint& p) { return p.fitted && tells_libraries_apart(p, on_host); };
   if (asked.scenario().hardware.mpi_library || std::ranges::none_of(points, tells)) return {};
@@ -99,7 +100,10 @@ std::vector<LibraryFit> libraries_that_may_have_run(const OpenScenario& asked, c
   for (const MpiLibrary library : mpi_libraries)
     if (const OpenScenario with = open.with_library(library); !is_like_another(library, points, on_host) && can_run(with, points))
       out.push_back({library, error_of(fit(with, some, little), some)});
-  std::ranges::stable_sort(out, {}, [&](const LibraryFit& f) { return f.error * (f.library == mpi_libraries.front() ? clearly : 1); });
+  std::ranges::stable_sort(out, {}, [&](const LibraryFit& f) {
+    const double error = std::max(f.error, noise);
+    return f.library == mpi_libraries.front() ? clearly * error : error;
+  });
   return out;
 }
 

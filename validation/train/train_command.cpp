@@ -185,6 +185,9 @@ void print_head(const TrainArguments& a, const Plan& plan, std::ostream& out) {
   if (!plan.clusters.empty())
     out << fmt::format("# simulated on {}: {} for a gradient, kernels at the rates of {}, then the exchanges one after the other\n",
                        plan.clusters.front().scenario.name, to_string(plan.gradient), cpu_core_rates().name);
+  if (plan.clusters.size() > 1 && !is_page(a.output))
+    out << fmt::format("# of the {} clusters of its sweep this table has the first, {}; a page (-o FILE.md) has all of them\n",
+                       plan.clusters.size(), axes_label(plan.clusters.front()));
 }
 
 // What the page says that it was written by.
