@@ -33,6 +33,7 @@ struct Regime {
   SimTime longer = {};     // a hop between servers, than those of NCCL's table
   int gpus = 0;            // of each server that take part; 0: many, of rings and trees
   SimTime sending = {};    // what the threads of a channel take for a message, one behind the other, besides its bytes and hops
+  SimTime pass = {};       // of LL: what each hop in a server takes for the bytes that go at once
   SimTime fill = {};       // of a chunk of NVLS in all its stages but the slowest, at links wholly used
   bool nvlink = false;     // between the GPUs of a server
   int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
@@ -115,6 +116,7 @@ struct HardwareProfile {
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
   SimTime nccl_channel = {};  // of a call, for each channel that it takes but the first
+  SimTime nccl_network = {};  // of a call between servers, besides its hops
   // For each GPU of a process that launches for several of them, one after the other: calls that follow one another come no faster.
   SimTime process_launch = 4400_ns;
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;

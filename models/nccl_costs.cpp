@@ -99,11 +99,12 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, latencies_of(regime));
   const SimTime handshake = microseconds(regime.handshakes * profile.rendezvous.microseconds());
+  const SimTime of_network = regime.between_servers ? profile.nccl_network : SimTime{};
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // Between servers an NVSwitch gives as much as by itself, beside what the network gives, which is mostly slower.
     const double beside_network = is_one_nvswitch(regime) ? 1 : profile.nvls_efficiency;
-    const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency));
+    const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)) + of_network;
     const bool is_alone = is_one_nvswitch(regime) && regime.gpus == 1;  // it sends nothing that could take the hops
     return {.base = is_alone ? fill + hop + hop : fill,
             .nvlink = hop,
@@ -117,9 +118,10 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double launch = launch_us(profile, regime);
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
   const SimTime of_channels{(regime.channels - 1) * profile.nccl_channel.ps};
-  return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers) + of_channels,
+  return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers) + of_channels +
+                  of_network,
           .sending = regime.sending,
-          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial),
+          .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial) + regime.pass,
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
           .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
           .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};

@@ -134,6 +134,42 @@ TEST_CASE("nccl tuning: factors of a ring between servers hold what it launches"
   CHECK(nccl_costs(with_nccl_factors(from, of_four(NcclProtocol::ll, NcclAlgorithm::ring), {}), ring).pcie == 1_us);
 }
 
+TEST_CASE("nccl tuning: a call between servers costs once what the profile says of the network, however many hops it has") {
+  HardwareProfile profile;
+  profile.nccl_network = 9_us;
+  NcclQuestion q{.ranks = 16, .servers = 2, .nvlink = true, .nics = 8, .inside = 1920_Gbps, .outside = 1600_Gbps};
+  const auto added = [&](NcclAlgorithm pattern) {
+    q.algorithm = pattern;
+    const Regime regime = nccl_choice(profile, q, 8_B);
+    CHECK(nccl_costs(profile, regime).network == nccl_costs({}, regime).network);
+    return nccl_costs(profile, regime).base - nccl_costs({}, regime).base;
+  };
+  for (const int servers : {2, 16}) {
+    q.ranks = 8 * servers, q.servers = servers;
+    for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree}) CHECK(added(pattern) == 9_us);
+  }
+  q.switch_adds = true;
+  CHECK(added(NcclAlgorithm::nvls_tree) == 9_us);
+  q.ranks = 8, q.servers = 1;
+  CHECK(added(NcclAlgorithm::ring) == 0_us);
+}
+
+TEST_CASE("nccl tuning: with LL a hop of a ring in one server takes longer for the bytes that go at once") {
+  NcclQuestion q{.ranks = 8, .nvlink = true, .inside = 1920_Gbps, .algorithm = NcclAlgorithm::ring, .protocol = NcclProtocol::ll};
+  const auto hop_us = [&](Bytes size) { return nccl_costs({}, nccl_choice({}, q, size)).nvlink.microseconds(); };
+  // Ampere: 87.7 GB/s over 24 channels, 0.274 ns a byte of those that each rank gets, up to the 4 KiB of 512 threads.
+  CHECK(hop_us(8_B) == doctest::Approx(0.6).epsilon(1e-3));
+  CHECK(hop_us(16_KiB) == doctest::Approx(0.6 + 2048 * 0.024 / 87.7).epsilon(1e-6));
+  CHECK(hop_us(32_KiB) == doctest::Approx(0.6 + 4096 * 0.024 / 87.7).epsilon(1e-6));
+  CHECK(hop_us(1_MiB) == hop_us(32_KiB));
+  q.inside = 3600_Gbps;  // Hopper
+  CHECK(hop_us(32_KiB) == doctest::Approx(0.6 + 4096 * 0.024 / 141).epsilon(1e-6));
+  q.collective = Collective::broadcast;  // whose threads take turns
+  CHECK(hop_us(32_KiB) == doctest::Approx(0.6).epsilon(1e-3));
+  q.collective = Collective::allreduce, q.ranks = 16, q.servers = 2, q.nics = 8, q.outside = 3200_Gbps;
+  CHECK(nccl_choice({}, q, 32_KiB).pass == SimTime{});
+}
+
 TEST_CASE("nccl tuning: each channel that a call takes but the first costs what the profile says") {
   HardwareProfile profile;
   profile.nccl_channel = 1500_ns;

@@ -63,13 +63,6 @@ void keep_costs_of_messages(HardwareProfile& profile) {
   std::erase_if(profile.cost_by_size, [](const CostAtSize& cost) { return cost.collective != name_of_message_costs; });
 }
 
-// What a hop between servers costs NCCL over its table. All-reduces of up to 32 KiB, with everything else as published, wanted 1.9 on two
-// servers of 8 H100 (Nebius) and 2.6 of 8 B200 (Lambda; both dstackai/dstack 511c318, mkdocs/docs/examples/clusters), 2.5 of 8 A100 on
-// Oracle's cloud (oracle-quickstart/oci-hpc-oke 134b4e5), 2.25 of two DGX A100 and 2.3 of two and eight servers of 4 A100
-// (argonne-lcf/alcf-nccl-tests 385be33, Sophia and Polaris), 1.6 of two and eight of 8 A100 (aistabci/abci2.0benchmark f0aa27f) and 1.4 of
-// two and eight of 4 GH200 (boeschf/nccl-benchmark-on-alps-2025 897cff4): the geometric mean.
-constexpr double usual_network_hops = 2.0;
-
 // Where some systems of a class tell how hosts reduce, those that were measured without a reduction do it as is usual.
 HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
   const auto fits = [](const Reference& r, const char* name) { return std::ranges::count(r.fit.parameters, name) > 0; };
@@ -234,8 +227,7 @@ HardwareProfile mean_of(const std::vector<HardwareProfile>& profiles) {
 }
 
 HardwareProfile halfway_from_published(HardwareProfile profile) {
-  HardwareProfile published;
-  published.network_hops = usual_network_hops;
+  const HardwareProfile published;
   for (const HardwareParameter& p : hardware_parameters())
     if (p.unit == HardwareParameter::Unit::factor || p.unit == HardwareParameter::Unit::bias)
       p.set(profile, std::round(1e4 * std::sqrt(p.get(profile) * p.get(published))) / 1e4);
@@ -243,8 +235,8 @@ HardwareProfile halfway_from_published(HardwareProfile profile) {
   const double table_us = nccl_costs(published, {.protocol = NcclProtocol::ll}).base.microseconds();
   const double measured_us = table_us + profile.call_overhead.microseconds();
   profile.call_overhead = SimTime{std::llround(100 * (std::sqrt(table_us * measured_us) - table_us)) * 10'000};  // to 10 ns
-  // The table has no cost of channels, and there is none of nothing: half of what was found.
-  profile.nccl_channel = SimTime{std::llround(50 * profile.nccl_channel.microseconds()) * 10'000};
+  // The table has no cost of channels nor of the network itself, and there is no mean of nothing: half of what was found.
+  for (SimTime* time : {&profile.nccl_channel, &profile.nccl_network}) *time = SimTime{std::llround(50 * time->microseconds()) * 10'000};
   return profile;
 }
 

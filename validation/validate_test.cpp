@@ -180,10 +180,12 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   a.nccl_base = 4, a.ll128_bias = 0.25;
   CHECK(halfway_from_published(a).nccl_base == 2);
   CHECK(halfway_from_published(a).ll128_bias == 0.5);
-  CHECK(halfway_from_published(a).send_overhead == 1_us);                                          // of which nothing is published
-  CHECK(halfway_from_published(a).network_hops == doctest::Approx(std::sqrt(2.0)).epsilon(1e-4));  // of 1 and what is usual
+  CHECK(halfway_from_published(a).send_overhead == 1_us);  // of which nothing is published
+  CHECK(halfway_from_published(a).network_hops == 1);
   a.nccl_channel = 3_us;
   CHECK(halfway_from_published(a).nccl_channel == 1'500_ns);
+  a.nccl_network = 8_us;
+  CHECK(halfway_from_published(a).nccl_network == 4_us);
   a.call_overhead = 19'800_ns;  // with the 6.6 us of the table 26.4, four times as long: half of the way is twice as long
   CHECK(halfway_from_published(a).call_overhead == 6'600_ns);
 

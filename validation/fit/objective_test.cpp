@@ -56,6 +56,14 @@ TEST_CASE("objective: an overhead of calls counts against a fit only where no ca
   CHECK(errors_with(of_channels, 1, 3e6).back() == doctest::Approx(0.1 * std::log(4)).epsilon(1e-3));
 }
 
+TEST_CASE("objective: what calls take of the network besides hops counts little against a fit") {
+  const OpenScenario open = star_of_nccl({"nccl_network", "nccl_base"});
+  const std::vector<FitPoint> points = measured_on(open, {}, 2);
+  Objective objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::told);
+  CHECK(objective.errors({1e3, 1}).back() == doctest::Approx(0));
+  CHECK(objective.errors({6.6e6, 1}).back() == doctest::Approx(0.1 * std::log(2)).epsilon(1e-3));  // as much as a call by the table
+}
+
 TEST_CASE("objective: handshakes of NCCL that take longer than any that were measured count against a fit") {
   const OpenScenario open = star_of_nccl({"rendezvous", "nccl_base"});
   const std::vector<FitPoint> points = measured_on(open, {}, 2);

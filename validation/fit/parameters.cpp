@@ -126,8 +126,9 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::process_launch>("process_launch"),
-      factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
+      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::nccl_network>("nccl_network"),
+      time_parameter<&H::process_launch>("process_launch"), factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
+      factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
       factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
@@ -197,7 +198,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
            "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel"});
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
-      if (e.nodes > 1) add({"rendezvous", "rendezvous_threshold"});
+      if (e.nodes > 1) add({"nccl_network", "rendezvous", "rendezvous_threshold"});
       if (e.gpus_of_a_process > 1) add({"process_launch"});
       continue;
     }

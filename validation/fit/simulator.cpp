@@ -52,6 +52,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
     hardware.network_hops = none.network_hops, hardware.nccl_launch = none.nccl_launch;
     hardware.nccl_peer = none.nccl_peer, hardware.nccl_channel = none.nccl_channel;
+    hardware.nccl_network = none.nccl_network;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
@@ -80,8 +81,10 @@ bool overlaps(const MeasuredSetup& e) { return e.back_to_back > 1 && has_root(e.
 // behind another on 4 to 128 GPUs, as long as its kernel is there, whatever was done before it (validation/data/abci2_nccl).
 double overhead_us(const MeasuredSetup& e, const HardwareProfile& hardware, const Regime& regime) {
   SimTime overhead = hardware.in(regime).call_overhead;
-  if (overlaps(e) && regime.protocol != NcclProtocol::automatic)
-    overhead = SimTime{overhead.ps - std::llround(static_cast<double>(hardware.call_overhead.ps) * regime.cost)};
+  if (overlaps(e) && regime.protocol != NcclProtocol::automatic) {
+    const SimTime before = hardware.call_overhead + (regime.between_servers ? hardware.nccl_network : SimTime{});
+    overhead = SimTime{overhead.ps - std::llround(static_cast<double>(before.ps) * regime.cost)};
+  }
   return overhead.microseconds();
 }
 
