@@ -63,13 +63,16 @@ SimTime ll_pass(const NcclQuestion& q, const Regime& regime, Bytes size) {
 }
 
 // In one server the threads of a channel take as long for what they pass on at once as NCCL's bound on LL says there (llMaxBws), over the
-// channels of the systems that it is of: of a ring of all-reduces each hop takes 1.3 us longer with 4 KiB than with few bytes on V100, 1.1
-// on A100 and 0.7 on H100. Measured: 1.4 and 1.3 on ABCI's V100 and A100 (validation/data/abci2_nccl), 0.3 with 2 KiB on H100 (aws_p5).
+// channels of the systems that it is of: of a ring each hop takes 1.3 us longer with 4 KiB than with few bytes on V100 and 1.1 on A100.
+// Measured: 1.4 and 1.3 on ABCI's (validation/data/abci2_nccl). Hopper's take less than the bound says: all-reduces of 64 KiB to 512 KiB on
+// 8 H100 take 6 to 8 us longer than those of few bytes, where it would be 10 and more (aws_p5).
 SimTime ll_pass_inside(const NcclQuestion& q, Bytes size) {
-  constexpr std::array<double, 4> ns_a_byte = {12 / 39.0, 24 / 87.7, 24 / 141.0, 32 / 282.0};  // by generation
+  const GpuGeneration generation = generation_of(q);
+  if (generation > GpuGeneration::ampere) return {};
+  const double ns_a_byte = generation == GpuGeneration::volta ? 12 / 39.0 : 24 / 87.7;
   const Work& work = work_of_channel[index_of(NcclProtocol::ll)];
   const double part = static_cast<double>(size.count) / q.ranks, pass = work.threads * work.bytes_each;
-  return microseconds(1e-3 * ns_a_byte[static_cast<std::size_t>(generation_of(q))] * std::min(part, pass));
+  return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
 }
 
 // How many channels a call takes: at most twice those that the search finds, 12 on 8 V100, 24 on 8 A100, whose calls take longer up to so

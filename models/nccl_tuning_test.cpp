@@ -163,7 +163,10 @@ TEST_CASE("nccl tuning: with LL a hop of a ring in one server takes longer for t
   CHECK(hop_us(32_KiB) == doctest::Approx(0.6 + 4096 * 0.024 / 87.7).epsilon(1e-6));
   CHECK(hop_us(1_MiB) == hop_us(32_KiB));
   q.inside = 3600_Gbps;  // Hopper
-  CHECK(hop_us(32_KiB) == doctest::Approx(0.6 + 4096 * 0.024 / 141).epsilon(1e-6));
+  CHECK(hop_us(32_KiB) == doctest::Approx(0.6).epsilon(1e-3));
+  q.inside = 1200_Gbps;  // Volta
+  CHECK(hop_us(32_KiB) == doctest::Approx(0.6 + 4096 * 0.012 / 39).epsilon(1e-6));
+  q.inside = 1920_Gbps;
   q.collective = Collective::broadcast;  // whose threads take turns
   CHECK(hop_us(32_KiB) == doctest::Approx(0.6).epsilon(1e-3));
   q.collective = Collective::allreduce, q.ranks = 16, q.servers = 2, q.nics = 8, q.outside = 3200_Gbps;
