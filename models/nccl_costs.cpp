@@ -104,9 +104,9 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
     // Between servers an NVSwitch gives as much as by itself, beside what the network gives, which is mostly slower.
     const double beside_network = is_one_nvswitch(regime) ? 1 : profile.nvls_efficiency;
-    const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency)) + of_network;
+    const SimTime fill = microseconds(regime.fill.microseconds() / (efficiency * profile.message_efficiency));
     const bool is_alone = is_one_nvswitch(regime) && regime.gpus == 1;  // it sends nothing that could take the hops
-    return {.base = is_alone ? fill + hop + hop : fill,
+    return {.base = (is_alone ? fill + hop + hop : fill) + of_network,
             .nvlink = hop,
             .pcie = hop,
             .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,

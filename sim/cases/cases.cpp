@@ -121,8 +121,10 @@ std::vector<Case> expand(Json json, const std::vector<Setting>& settings, const 
     constexpr std::size_t enough = 1000;
     if (in.problems.size() > enough) break;
   }
-  if (in.problems.empty() && !in.files.empty())
-    for (const std::string held = key_of(in.files); Case & one : out) one.scenario.read_from = held;
+  if (in.problems.empty() && !in.files.empty()) {
+    const std::string held = key_of(in.files);
+    for (Case& one : out) one.scenario.read_from = held;
+  }
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/files/files.hpp"
+#include "sim/files/utf8.hpp"
 #include "sim/results/output_files.hpp"
 
 #include <ostream>
@@ -61,7 +62,7 @@ int plot_command(const PlotArguments& a, std::ostream& out) {
   choice.log_y = scale_of(a.log_y, a.linear_y, "y");
   refuse_to_replace({{.file = a.output, .argument = "-o " + a.output, .what = "a figure", .replaces = is_figure}}, {a.file}, a.force);
   refuse_missing_folder("-o " + a.output, a.output);
-  const std::string script = plot_script(parse_csv(read_file(a.file), a.file), choice, format);
+  const std::string script = plot_script(parse_csv(as_utf8(read_file(a.file)), a.file), choice, format);
   write_file(a.output, format == PlotFormat::script ? script : drawn_by_gnuplot(script));
   out << a.output << "\n";
   return exit_ok;

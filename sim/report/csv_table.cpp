@@ -15,8 +15,6 @@ std::optional<std::size_t> CsvTable::column(std::string_view name) const {
 }
 
 CsvTable parse_csv(std::string_view text, const std::string& file) {
-  if (constexpr std::string_view byte_order_mark = "\xef\xbb\xbf"; text.starts_with(byte_order_mark))
-    text.remove_prefix(byte_order_mark.size());
   CsvTable out;
   std::vector<std::string> fields(1);
   std::vector<std::string> problems;

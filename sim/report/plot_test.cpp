@@ -29,13 +29,6 @@ bool gnuplot_is_here() {
 
 }  // namespace
 
-TEST_CASE("plot: a table of comma-separated values may begin with a byte order mark") {
-  CHECK(parse_csv("\xef\xbb\xbf"
-                  "a,b\n1,5\n",
-                  "t.csv")
-            .header == std::vector<std::string>{"a", "b"});
-}
-
 TEST_CASE(
     "a figure has a line for each value of the columns that differ, in units that fit, with logarithmic axes where values span much") {
   const std::string script = plot_script(table(), {.x = "size_bytes"}, PlotFormat::svg);

@@ -225,7 +225,7 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional(
               "nccl_channel", &H::nccl_channel,
               "What each channel that a call of NCCL takes, but the first, adds to the call, whatever its bytes: small calls take few of "
-              "them. Fitted: 1.2 to 2.6 us on A100 with old releases and 0.65 of 2024, 0.26 on H100 with NCCL 2.22 and 2.26."),
+              "them. Fitted: 1.2 to 2.6 us on A100 with old releases and 0.37 of 2024, 0.2 on H100 with NCCL 2.22 and 2.26."),
           optional(
               "nccl_network", &H::nccl_network,
               "What a call of NCCL between servers takes besides its hops, however many servers there are: nothing by its tuning table. "

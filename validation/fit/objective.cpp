@@ -28,7 +28,7 @@ constexpr double weight_of_bias = 0.1;           // of when NCCL changes its pro
 constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
 constexpr std::size_t max_simulators = 24;       // pointers are differentiated one by one, so a round asks for each again
 
-// Of the networks that NCCL runs on none was seen to make handshakes for less (scenarios/README.md). What all messages take longer is a
+// Of the networks that NCCL runs on none was seen to make handshakes for less (scenarios/nccl.md). What all messages take longer is a
 // hop's.
 constexpr double min_rendezvous = 2 << 10;
 
