@@ -32,7 +32,8 @@ struct Regime {
   bool between_servers = false;
   SimTime longer = {};     // a hop between servers, than those of NCCL's table
   int gpus = 0;            // of each server that take part; 0: many, of rings and trees
-  SimTime sending = {};    // what the threads of a channel take for a message, one behind the other, besides its bytes and hops
+  SimTime turns = {};      // of LL on a chain: what the threads of a channel take for all that they pass on, besides its hops
+  SimTime sending = {};    // of each of its messages, one behind the other
   SimTime pass = {};       // of LL: what each hop in a server takes for the bytes that go at once
   SimTime fill = {};       // of a chunk of NVLS in all its stages but the slowest, at links wholly used
   bool nvlink = false;     // between the GPUs of a server

@@ -75,10 +75,14 @@ SimTime ll_pass_inside(const NcclQuestion& q, Bytes size) {
   return microseconds(1e-3 * ns_a_byte * std::min(part, pass));
 }
 
-// How many channels a call takes: at most twice those that the search finds, 12 on 8 V100, 24 on 8 A100, whose calls take longer up to so
-// many (validation/data/public_a100_nccl).
-int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
-  return std::min(2 * channels_found(q).count, nccl_channels(regime, q.ranks, size));
+// On a chain LL's bytes go while the threads take their turns: a call takes what the longer of the two does. Broadcasts of 512 KiB to 4 MiB
+// on 8 to 32 servers of V100 get 9 to 10 GB/s, as turns of 4 KiB a channel make, where LL's rate is 6 to 8 (validation/data/abci2_nccl).
+void take_turns(const HardwareProfile& profile, const NcclQuestion& q, Regime& regime, Bytes size) {
+  constexpr double at_once = 1000;
+  const double bytes_us = 1e6 * seconds_a_byte(profile, q, 1, 1) * static_cast<double>(size.count);
+  const double of_rate = std::min(1.0, nccl_factors(profile, regime).efficiency) * profile.message_efficiency;
+  const SimTime turns = ll_chain_time(q, size);
+  if (turns.microseconds() > bytes_us / of_rate) regime.turns = turns, regime.of_rate *= at_once;
 }
 
 // How many of the profile's rendezvous a hop between servers takes: none where the messages on the wire, of one channel and with their
@@ -116,6 +120,10 @@ bool is_bound_by_channels(const Regime& regime) {
 
 }  // namespace
 
+int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size) {
+  return std::min(2 * channels_found(q).count, nccl_channels(regime, q.ranks, size));
+}
+
 // With what NCCL does not know when it chooses. No rank of a chain, or of an all-to-all, only sends at first and then only receives.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size) {
   if (nvswitches_add(regime)) {
@@ -126,6 +134,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   const bool is_ring = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective) && q.collective != Collective::alltoall;
   if (regime.protocol == NcclProtocol::ll && q.servers == 1 && q.nvlink && is_ring) regime.pass = ll_pass_inside(q, size);
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
+  if (regime.protocol == NcclProtocol::ll && is_chain(q.collective)) take_turns(profile, q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= min_chunk_of_ll;
   if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);

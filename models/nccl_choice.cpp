@@ -62,10 +62,14 @@ double of_rate(NcclAlgorithm pattern, NcclProtocol protocol, Bytes size) {
   return pattern == NcclAlgorithm::tree && log_size > 0 && log_size <= by_size.size() ? by_size[log_size - 1] : 1;
 }
 
+// That of LL128 is of calls between servers: whether it may be used there NCCL tells from how the NICs hang on the GPUs.
+double bias_of_protocol(const HardwareProfile& profile, const Regime& regime) {
+  if (regime.protocol == NcclProtocol::ll) return profile.ll_bias;
+  return regime.protocol == NcclProtocol::ll128 && regime.between_servers ? profile.ll128_bias : 1;
+}
+
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
-  double bias = 1;
-  if (regime.protocol == NcclProtocol::ll) bias *= std::max(profile.ll_bias, min_bias);
-  if (regime.protocol == NcclProtocol::ll128) bias *= std::max(profile.ll128_bias, min_bias);
+  double bias = std::max(bias_of_protocol(profile, regime), min_bias);
   if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, min_bias);
   if (nvswitches_add(regime)) bias *= std::max(profile.nvls_bias, min_bias);
   return bias;
@@ -114,6 +118,7 @@ double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   double least = expected(chosen);
   const double taken = least;
   for (const Regime& regime : nccl_regimes(q, size)) {
+    if (bias_of_protocol(profile, regime) <= bias_of_none) continue;
     const SimTime at_least = expected_time(q, regime, size);
     least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
   }

@@ -43,9 +43,8 @@ struct ChainTurns {
 // them together read, and pass on, eight bytes each at a time, with the flags beside them.
 ChainTurns turns_of_ll(const NcclQuestion& q, Bytes size) {
   const auto& [max_threads, bytes_each] = work_of_channel[index_of(NcclProtocol::ll)];
-  constexpr int min_threads = 64, max_channels = 16;
-  const int wanted = nccl_channels({.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring}, q.ranks, size);
-  const int channels = std::min(max_channels, wanted);
+  constexpr int min_threads = 64;
+  const int channels = channels_taken(q, {.protocol = NcclProtocol::ll, .pattern = NcclAlgorithm::ring}, size);
   std::int64_t threads = max_threads;
   while (channels == 1 && threads > min_threads && size.count < threads * bytes_each * q.ranks) threads /= 2;
   const auto bytes = static_cast<double>(threads * bytes_each);
@@ -68,13 +67,13 @@ int ll_chain_turns(const NcclQuestion& q, Bytes size) {
   return static_cast<int>(std::clamp(std::ceil(turns_of_ll(q, size).count), 1.0, 1e9));
 }
 
-SimTime ll_chain_sending(const NcclQuestion& q, Bytes size, int messages) {
+SimTime ll_chain_time(const NcclQuestion& q, Bytes size) {
   // Of broadcasts of 4 to 512 KiB behind one another 64 to 512 threads took 1.0 to 1.6 us each time on V100 and 0.5 to 1.1 on A100, on 4 to
   // 32 and 16 servers alike (validation/data/abci2_nccl).
   const double turn_us = generation_of(q) == GpuGeneration::volta ? 0.95 : 0.43;
   constexpr double us_a_byte = 0.17e-3;
   const ChainTurns turns = turns_of_ll(q, size);
-  return microseconds(std::max(turns.count - 1, 0.0) / messages * (turn_us + us_a_byte * turns.bytes));  // a hop has the first
+  return microseconds(std::max(turns.count - 1, 0.0) * (turn_us + us_a_byte * turns.bytes));  // a hop has the first
 }
 
 SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, const Regime& regime, Bytes size) {
@@ -115,7 +114,7 @@ SimTime nccl_estimate(const HardwareProfile& profile, const NcclQuestion& q, con
   if (regime.pattern == NcclAlgorithm::collnet_direct && !q.switch_adds) a_byte *= direct_efficiency;  // NCCL expects it from Hopper on
   double latency = costs.base.microseconds() + inner * inside.microseconds() + outer * costs.network.microseconds();
   if (outer > 0 && regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::simple && rounds == 2) latency *= ring_plateau;
-  const double us = latency + 1e6 * a_byte * static_cast<double>(size.count);
+  const double us = latency + regime.turns.microseconds() + 1e6 * a_byte * static_cast<double>(size.count);
   return microseconds(std::min(us, 1e12));
 }
 

@@ -62,6 +62,10 @@ double seconds_a_byte(const HardwareProfile& profile, const NcclQuestion& q, dou
 double inside_added(const NcclQuestion& q, const NcclCosts& costs);
 double outside_added(const NcclQuestion& q);
 
+// How many channels a call takes: at most twice those that the search finds, 12 on 8 V100, 24 on 8 A100, whose calls take longer up to so
+// many (validation/data/public_a100_nccl).
+int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size);
+
 // With what NCCL does not know when it chooses.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size);
 

@@ -75,11 +75,10 @@ bool sharp_adds(const Regime& regime);
 // How many channels a call of so many bytes takes at most, so that each thread has enough to do.
 int nccl_channels(const Regime& regime, int ranks, Bytes size);
 
-// The threads of a channel pass on a chain with LL, eight bytes each at a time: how often, and what it takes them for each of the messages
-// into which a channel's part of the call is cut. A call that needs one channel only has the fewer threads the more ranks there are, though
-// a chain, unlike a ring, passes all bytes on to each.
+// The threads of a channel pass on a chain with LL, eight bytes each at a time: how often, and what it takes them for a call. A call that
+// needs one channel only has the fewer threads the more ranks there are, though a chain, unlike a ring, passes all bytes on to each.
 int ll_chain_turns(const NcclQuestion& question, Bytes size);
-SimTime ll_chain_sending(const NcclQuestion& question, Bytes size, int messages);
+SimTime ll_chain_time(const NcclQuestion& question, Bytes size);
 
 // Of messages that are staged in host memory a receiver's reads take as long as the sender's writes, and the threads of a ring's
 // channel do one after the other for each chunk: at first they only write, then read and write at once, at last only read. How many
@@ -97,6 +96,9 @@ std::vector<Regime> nccl_regimes(const NcclQuestion& question, Bytes size);
 // those of its own table, without the factors that were fitted to what calls really cost, at the rates of the channels that it finds
 // (nccl_expectation.hpp). Never `automatic`.
 Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
+
+// A protocol of this bias or less is not there for NCCL.
+inline constexpr double bias_of_none = 0.2;
 
 // What the choice costs over the best one when calls cost what the profile says, but none less than NCCL expects: the logarithm of the
 // ratio of their estimates. NCCL's choices are seldom much worse than the best that it knows of, so a profile in which they are is not

@@ -281,6 +281,16 @@ TEST_CASE("nccl tuning: each step of a ring waits for its handshakes where it se
   CHECK(handshakes(16_KiB) > 0);  // 15
 }
 
+TEST_CASE("nccl tuning: a bias of LL128 is of calls between servers, in one of them NCCL takes it as its table says") {
+  HardwareProfile without;
+  without.ll128_bias = bias_of_none;
+  CHECK(nccl_choice({}, four_servers, 1_MiB).protocol == NcclProtocol::ll128);
+  CHECK(nccl_choice(without, four_servers, 1_MiB).protocol != NcclProtocol::ll128);
+  const NcclQuestion one{.ranks = 8, .nvlink = true, .inside = 2400_Gbps};
+  CHECK(nccl_choice({}, one, 4_MiB).protocol == NcclProtocol::ll128);
+  CHECK(nccl_choice(without, one, 4_MiB).protocol == NcclProtocol::ll128);
+}
+
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {
   for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 4) CHECK(nccl_regret({}, four_servers, Bytes{bytes}) == 0);
   HardwareProfile slow;
@@ -289,7 +299,9 @@ TEST_CASE("nccl tuning: the published table regrets no choice, a profile in whic
   CHECK(nccl_regret(slow, four_servers, 8_B) == doctest::Approx(std::log((478.8 + bytes_us) / (55.5 + of_ll128))).epsilon(1e-4));
   slow.ll_bias = 0.05;
   CHECK(nccl_regret(slow, four_servers, 8_B) == 0);
-  slow.ll_bias = 1, slow.call_overhead = 1_ms;  // which is the same whatever is chosen
+  slow.ll_bias = 1, slow.ll128_bias = bias_of_none;  // then the best is LL, or Simple: 8.4 + 2 (3 * 4 + 2 * 14) = 88.4
+  CHECK(nccl_regret(slow, four_servers, 8_B) < std::log(478.8 / 88.0));
+  slow.ll128_bias = 1, slow.call_overhead = 1_ms;  // which is the same whatever is chosen
   CHECK(nccl_regret(slow, four_servers, 8_B) < 0.5);
 }
 
@@ -550,18 +562,41 @@ TEST_CASE("nccl tuning: small messages take few channels, so that each thread ha
 
 TEST_CASE("nccl tuning: a chain with LL passes on eight bytes of each thread at a time, of few threads where there are many ranks") {
   NcclQuestion q{.ranks = 128, .nvlink = true, .inside = 1920_Gbps};
-  const auto us = [&](Bytes size, int messages) { return ll_chain_sending(q, size, messages).microseconds(); };
+  const auto us = [&](Bytes size) { return ll_chain_time(q, size).microseconds(); };
   // 64 KiB are less than 128, 256 and 512 threads have with 8 bytes for each of 128 ranks: 64 threads, 128 turns, of which a hop has one.
-  CHECK(us(64_KiB, 1) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512)));
-  CHECK(us(64_KiB, 4) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512) / 4));
-  CHECK(us(8_B, 1) == 0);
+  CHECK(us(64_KiB) == doctest::Approx(127 * (0.43 + 0.17e-3 * 512)));
+  CHECK(us(8_B) == 0);
   CHECK(ll_chain_turns(q, 64_KiB) == 128);
   CHECK(ll_chain_turns(q, 8_B) == 1);
   q.ranks = 8;
-  CHECK(us(16_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 2048)));  // 256 threads
-  CHECK(us(64_KiB, 1) == doctest::Approx(7 * (0.43 + 0.17e-3 * 4096)));  // 512 of each of two channels
+  CHECK(us(16_KiB) == doctest::Approx(7 * (0.43 + 0.17e-3 * 2048)));  // 256 threads
+  CHECK(us(64_KiB) == doctest::Approx(7 * (0.43 + 0.17e-3 * 4096)));  // 512 of each of two channels
   q.inside = 1200_Gbps;
-  CHECK(us(64_KiB, 1) == doctest::Approx(7 * (0.95 + 0.17e-3 * 4096)));  // V100
+  CHECK(us(64_KiB) == doctest::Approx(7 * (0.95 + 0.17e-3 * 4096)));  // V100
+}
+
+TEST_CASE("nccl tuning: a chain with LL takes what the longer does, its threads' turns or its bytes") {
+  NcclQuestion q{.collective = Collective::broadcast,
+                 .ranks = 8,
+                 .servers = 2,
+                 .nvlink = true,
+                 .nics = 1,
+                 .inside = 1200_Gbps,
+                 .outside = 100_Gbps,
+                 .algorithm = NcclAlgorithm::ring,
+                 .protocol = NcclProtocol::ll};
+  HardwareProfile profile;
+  // 1 MiB in turns of 4 KiB on each of the two channels that one NIC has: 127 of 1.65 us. At a quarter of 12.5 GB/s it takes 336 us.
+  CHECK(ll_chain_time(q, 1_MiB).microseconds() == doctest::Approx(127 * (0.95 + 0.17e-3 * 4096)));
+  CHECK(nccl_choice(profile, q, 1_MiB).turns.ps == 0);
+  CHECK(nccl_choice(profile, q, 1_MiB).of_rate == 1);
+  profile.ll_efficiency = 0.5;  // 168 us
+  const Regime chosen = nccl_choice(profile, q, 1_MiB);
+  CHECK(chosen.turns == ll_chain_time(q, 1_MiB));
+  CHECK(chosen.of_rate > 100);
+  const double latency_us = nccl_costs(profile, chosen).base.microseconds() + 6 * nccl_costs(profile, chosen).nvlink.microseconds() +
+                            nccl_costs(profile, chosen).network.microseconds();
+  CHECK(nccl_estimate(profile, q, chosen, 1_MiB).microseconds() == doctest::Approx(latency_us + chosen.turns.microseconds()).epsilon(0.01));
 }
 
 TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings only") {

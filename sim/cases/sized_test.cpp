@@ -184,9 +184,24 @@ TEST_CASE("sized: what the threads of a chain with LL take is of each of the mes
   const AlgorithmSettings& s = chosen.choice.settings;
   CHECK(chosen.regime.sending.ps > 0);
   CHECK(s.pieces == 16);  // 512 threads pass 4 KiB on at a time
-  CHECK(chosen.regime.sending == ll_chain_sending({.ranks = 16, .nvlink = true, .inside = 1920_Gbps}, 64_KiB, s.pieces));
+  CHECK(chosen.regime.sending.ps == chosen.regime.turns.ps / s.pieces);
   json["workload"]["collective"] = "allreduce";
   CHECK(sized(json, 64_KiB).regime.sending.ps == 0);
+}
+
+TEST_CASE("sized: a chain passes on chunks of 512 KiB for each of its connections, through however many servers") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "ring", "protocol": "simple"})");
+  json["workload"]["collective"] = "broadcast";
+  for (const int servers : {2, 8}) {
+    json["fabric"]["nodes"] = servers * 8;
+    json["workload"]["ranks"] = servers * 8;
+    const SizedChoice chosen = sized(json, 64_MiB);
+    CHECK(chosen.choice.settings.channels == 8);  // of NICs of their own
+    CHECK(chosen.regime.connections == 2);
+    CHECK(chosen.choice.settings.pieces == 8);  // 8 MiB a channel
+    CHECK(sized(json, 4_MiB).choice.settings.pieces == 1);
+  }
 }
 
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {

@@ -249,9 +249,11 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional("ll_bias", &H::ll_bias,
                    "NCCL keeps to protocol LL as long as it is expected to take at most this many times as long as the others.",
                    between(0.0, nccl_most_factor)),
-          optional("ll128_bias", &H::ll128_bias,
-                   "NCCL keeps to protocol LL128 as long as it is expected to take at most this many times as long as protocol Simple.",
-                   between(0.0, nccl_most_factor)),
+          optional(
+              "ll128_bias", &H::ll128_bias,
+              "Between servers NCCL keeps to protocol LL128 as long as it is expected to take at most this many times as long as protocol "
+              "Simple; 0.2 or less where it does not use LL128 there.",
+              between(0.0, nccl_most_factor)),
           optional("tree_bias", &H::tree_bias,
                    "NCCL keeps to trees as long as they are expected to take at most this many times as long as rings.",
                    between(0.0, nccl_most_factor)),

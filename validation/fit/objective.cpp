@@ -66,10 +66,11 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
 
 void Objective::keep_biases_to_what_is_taken() {
   using Takes = bool (*)(const Regime&);
-  static const std::map<std::string, Takes> taken = {{"ll_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll; }},
-                                                     {"ll128_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll128; }},
-                                                     {"tree_bias", [](const Regime& r) { return r.pattern == NcclAlgorithm::tree; }},
-                                                     {"nvls_bias", [](const Regime& r) { return nvswitches_add(r); }}};
+  static const std::map<std::string, Takes> taken = {
+      {"ll_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll; }},
+      {"ll128_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll128 && r.between_servers; }},
+      {"tree_bias", [](const Regime& r) { return r.pattern == NcclAlgorithm::tree; }},
+      {"nvls_bias", [](const Regime& r) { return nvswitches_add(r); }}};
   std::vector<double> initial;
   for (const FitParameter& p : parameters_) initial.push_back(p.initial);
   for (FitParameter& p : parameters_) {

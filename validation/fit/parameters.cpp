@@ -131,9 +131,9 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
-      factor_parameter<&H::ll_bias>("ll_bias", 0.2, 5, Unit::bias),
+      factor_parameter<&H::ll_bias>("ll_bias", bias_of_none, 5, Unit::bias),
       // Below what LL128's latencies are over LL's, so that few bytes are LL's on any number of servers.
-      factor_parameter<&H::ll128_bias>("ll128_bias", 0.2, std::numbers::sqrt2, Unit::bias),
+      factor_parameter<&H::ll128_bias>("ll128_bias", bias_of_none, std::numbers::sqrt2, Unit::bias),
       factor_parameter<&H::tree_bias>("tree_bias", 0.2, 5, Unit::bias), factor_parameter<&H::nvls_bias>("nvls_bias", 0.2, 5, Unit::bias)};
   return all;
 }

@@ -58,10 +58,11 @@ Candidate Search::start(const std::vector<double>& initial, const Moving& moving
   share_ = 0.2;
   for (int i = 0; i < draws && (i < kept || !enough(share_)); ++i) drawn.push_back(at(cheap_, draw(base, moving, random)));
   std::ranges::stable_sort(drawn, {}, &Candidate::loss);
-  share_ = 0.5;
+  share_ = 0.35;
   Candidate best;
   if (number == 0) best = descend_on(cheap_, at(cheap_, base), moving, 12);
   for (int i = 0; i < kept; ++i) keep_better(best, descend_on(cheap_, drawn[static_cast<std::size_t>(i)], moving, 12));
+  share_ = 0.5;
   best = scan_on(cheap_, with_fewer_protocols(cheap_, std::move(best), moving), moving);
   share_ = 1;
   best = descend({best.values, objective_.loss(best.values)}, moving, 12);

@@ -68,7 +68,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
   return out;
 }
 
-constexpr int few_pieces = 8, few_servers = 4;
+constexpr int few_pieces = 8, few_turns = 16, few_servers = 4;
 constexpr std::int64_t work_of_a_run = 400, work_of_looking_up = 30;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
@@ -412,20 +412,21 @@ bool Simulator::is_long_ring(const MeasuredSetup& e, const Regime& regime) const
 double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   Prepared& whole = prepared(e);
   const Regime regime = regime_of(e, hardware, whole);
-  if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || regime.sending.ps > 0 || !is_alone(whole.scenario))
-    return told_us(e, hardware);
+  if (regime.protocol == NcclProtocol::automatic || regime.cost != 1 || !is_alone(whole.scenario)) return told_us(e, hardware);
   const MeasuredSetup chosen = as_it_is_run(e, hardware, whole);
   MeasuredSetup asked = e;
   asked.algorithm.settings = chosen.algorithm.settings;
-  const bool shorter = is_long_ring(e, regime), fewer = shorter || asked.algorithm.settings.pieces > few_pieces;
-  if (asked.algorithm.settings.pieces > few_pieces) asked.algorithm.settings.pieces = few_pieces;
+  const bool in_turns = regime.sending.ps > 0;  // what a message takes its sender is the same of all sizes
+  const int most_pieces = in_turns ? few_turns : few_pieces;
+  const bool shorter = !in_turns && is_long_ring(e, regime), fewer = shorter || asked.algorithm.settings.pieces > most_pieces;
+  asked.algorithm.settings.pieces = std::min(asked.algorithm.settings.pieces, most_pieces);
   if (shorter) {
     asked.nodes = few_servers, asked.ranks = e.ranks / e.nodes * few_servers;
     asked.size = Bytes{e.size.count / e.nodes * few_servers};
   }
   const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);
-  asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, cost_of(p).chunks));
+  if (!in_turns) asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, cost_of(p).chunks));
   double smaller = 1;  // calls of no bytes are measured too
   if (of_each_message_alike.count > 0) smaller = static_cast<double>(asked.size.count) / static_cast<double>(of_each_message_alike.count);
   Regime of_asked = sized(asked, hardware, p).regime;  // a tree has other parts of its rate at other sizes

@@ -185,6 +185,19 @@ TEST_CASE("simulator: about the time is within a few percent of it, whatever NCC
   }
 }
 
+TEST_CASE("simulator: about the times of chains with LL, whose threads take turns, take less than half of the work, of profiles alike") {
+  Simulator exact(two_servers_of_eight()), about(two_servers_of_eight());
+  std::mt19937_64 random(7);
+  const auto from_1_to_2 = [&] { return std::exp2(static_cast<double>(random() % 1001) / 1000); };
+  for (int round = 0; round < 240; ++round) {
+    HardwareProfile hardware;
+    hardware.network_hops = from_1_to_2(), hardware.ll_hops = from_1_to_2(), hardware.ll_efficiency = 0.5 * from_1_to_2();
+    const MeasuredSetup setup{"broadcast", parse_algorithm("nccl(protocol=ll)"), 16, Bytes{1 << (16 + 2 * (round % 3))}};
+    CHECK(about.about_us(setup, hardware) == doctest::Approx(exact.time_us(setup, hardware)).epsilon(0.05));
+  }
+  CHECK(about.work() < exact.work() / 2);
+}
+
 TEST_CASE("simulator: about the time follows what NVSwitches give between servers") {
   const ScratchFolder folder;
   const auto file = folder.file("racks.json", R"({"schema": 1, "name": "racks", "server": "gb200_nvl72", "hardware": "ideal",
