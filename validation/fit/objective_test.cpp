@@ -135,19 +135,20 @@ TEST_CASE("objective: of series that take long to simulate a few sizes are left,
 TEST_CASE("objective: no bias towards a protocol that NCCL takes at none of the measured sizes") {
   const ScratchFolder folder;
   const std::string file = folder.file("a100.json", R"({ "schema": 1, "name": "a100",
-    "fabric": { "type": "star", "nodes": 1, "link": { "bandwidth": "200Gbps", "latency": "1us" } }, "server": "dgx_a100",
+    "fabric": { "type": "star", "nodes": 2, "link": { "bandwidth": "200Gbps", "latency": "1us" } }, "server": "dgx_a100",
     "workload": { "collective": "allreduce", "algorithm": "nccl", "size": "1GiB" } })");
   const OpenScenario open(file, {}, {"ll_bias", "ll128_bias"});
-  const auto highest = [&](Bytes size) {
+  const auto highest = [&](Bytes size, int servers) {
     FitPoint point{.measured = {.system = "made", .collective = "allreduce", .algorithm = "nccl", .size_bytes = size.count, .time_us = 100},
-                   .setup = {"allreduce", parse_algorithm("nccl"), 8, size}};
-    point.setup.nodes = 1, point.setup.of_each_node = 8;
+                   .setup = {"allreduce", parse_algorithm("nccl"), servers * 8, size}};
+    point.setup.nodes = servers, point.setup.of_each_node = 8;
     const Objective objective(open, {&point}, std::make_shared<Simulators>(open), Precision::told);
     return std::pair{objective.parameters()[0].high, objective.parameters()[1].high};
   };
-  CHECK(highest(1_KiB) == std::pair{5.0, 1.0});
-  CHECK(highest(8_MiB) == std::pair{1.0, std::numbers::sqrt2});
-  CHECK(highest(1_GiB) == std::pair{1.0, 1.0});
+  CHECK(highest(1_KiB, 2) == std::pair{5.0, 1.0});
+  CHECK(highest(8_MiB, 2) == std::pair{1.0, std::numbers::sqrt2});
+  CHECK(highest(4_GiB, 2) == std::pair{1.0, 1.0});
+  CHECK(highest(8_MiB, 1) == std::pair{1.0, 1.0});  // LL128's is of calls between servers
 }
 
 }  // namespace weft
