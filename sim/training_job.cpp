@@ -55,6 +55,7 @@ TrainingJob::TrainingJob(const Scenario& scenario, const Schedule& schedule, con
       training_step(model, times, *training.device.profile, {.computed = computed, .on_wire = computed, .parts = training.model_parallel})
           .compute();
   engine_ = training.engines.front().settings;
+  if (auto* ddp = std::get_if<DdpSettings>(&engine_)) *ddp = as_sent(*ddp, computed, on_wire);
   element_bytes_ = on_wire.count;
   forward_by_layer_ = training.forward_by_layer;
   stragglers_ = training.stragglers;

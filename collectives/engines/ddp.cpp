@@ -15,6 +15,12 @@ std::vector<Problem> problems(const DdpSettings& settings) {
   return found;
 }
 
+DdpSettings as_sent(DdpSettings settings, Bytes computed, Bytes on_wire) {
+  for (Bytes* limit : {&settings.bucket, &settings.first_bucket})
+    limit->count = std::max<std::int64_t>(1, static_cast<std::int64_t>(Int128{limit->count} * on_wire.count / computed.count));
+  return settings;
+}
+
 std::vector<std::vector<int>> ddp_buckets(const DdpSettings& settings, std::span<const Bytes> gradients) {
   std::vector<std::vector<int>> buckets(1);
   Bytes filled;

@@ -26,6 +26,10 @@ struct DdpSettings {
 };
 std::vector<Problem> problems(const DdpSettings&);
 
+// Of gradients that are sent in another type: buckets are filled by the bytes that were computed, and one that is full is converted
+// (fp16_compress_hook). `computed` and `on_wire` are the bytes of an element; the limits that are returned are on the wire.
+DdpSettings as_sent(DdpSettings settings, Bytes computed, Bytes on_wire);
+
 // The gradients of each bucket, by the reducer's compute_bucket_assignment_by_size: gradients join a bucket in the order in which
 // backward brings them until it has reached its limit (which it may so pass); the first has a limit of its own. The reducer
 // rebuilds its buckets so after its first iteration.

@@ -37,10 +37,15 @@ std::string training_in_effect(const Workload& w) {
   if (on_wire != w.dtype) out += fmt::format(", gradients as {} on the wire", name_of(on_wire));
   if (t.model_parallel > 1)
     out += fmt::format("; {} ranks share each model, and what these send one another is left out", t.model_parallel);
-  std::vector<Bytes> sizes;
-  for (const ModelGradient& g : gradients(model, Bytes{static_cast<std::int64_t>(size_of(on_wire))})) sizes.push_back(g.size);
+  const auto sizes_as = [&](DType type) {
+    std::vector<Bytes> sizes;
+    for (const ModelGradient& g : gradients(model, Bytes{static_cast<std::int64_t>(size_of(type))})) sizes.push_back(g.size);
+    return sizes;
+  };
   for (const EngineChoice& engine : w.training.engines)
-    for (const std::string& remark : remarks(engine.settings, sizes)) out += fmt::format("\n#   {}: {}", label(engine), remark);
+    for (const std::string& remark :
+         remarks(engine.settings, sizes_as(std::holds_alternative<DdpSettings>(engine.settings) ? w.dtype : on_wire)))
+      out += fmt::format("\n#   {}: {}", label(engine), remark);
   return out;
 }
 

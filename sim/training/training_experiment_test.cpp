@@ -115,6 +115,15 @@ TEST_CASE("training: half of the bytes on the wire and a check for NaN, each wit
   CHECK(more.training->exposed == plain.training->exposed);
 }
 
+TEST_CASE("training: buckets of DDP are filled by what was computed, whatever the gradients are on the wire") {
+  Json json = training("ddp", 32);
+  const Row full = outcome(json);
+  json["workload"]["gradient_dtype"] = "float16";
+  CHECK(outcome(json).messages == full.messages);
+  json["workload"]["engine"] = {{"name", "ddp"}, {"bucket", "12.5MiB"}, {"first_bucket", "512KiB"}};
+  CHECK(outcome(json).messages > full.messages);
+}
+
 TEST_CASE("training: ranks that share a model reduce their part with those that have the same") {
   Json json = training("none", 64);
   json["workload"]["model_parallel"] = 2;
