@@ -146,13 +146,16 @@ Candidate Search::with_fewer_protocols(Objective& objective, Candidate best, con
   for (std::size_t i = 0; i < moving.size(); ++i)
     if (moving[i] && (objective.parameters()[i].name == "ll_bias" || objective.parameters()[i].name == "ll128_bias"))
       protocols.push_back(i);
-  const Candidate from = best;
-  for (unsigned without = 1; without < 1U << protocols.size() && !enough(share_); ++without) {
-    std::vector<double> values = from.values;
+  std::vector<Candidate> tried;  // the likeliest first, while there is something left to spend
+  for (unsigned without = 1; without < 1U << protocols.size(); ++without) {
+    std::vector<double> values = best.values;
     for (std::size_t k = 0; k < protocols.size(); ++k)
       if ((without >> k & 1U) != 0) values[protocols[k]] = objective.parameters()[protocols[k]].low;
-    keep_better(best, descend_on(objective, at(objective, std::move(values)), moving, 6));
+    tried.push_back(at(objective, std::move(values)));
   }
+  std::ranges::stable_sort(tried, {}, &Candidate::loss);
+  for (const Candidate& other : tried)
+    if (!enough(share_)) keep_better(best, descend_on(objective, other, moving, 6));
   return best;
 }
 
