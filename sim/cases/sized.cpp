@@ -72,9 +72,9 @@ int turns_done_first(const NcclQuestion& q, const Regime& regime, int gpus, Byte
   return static_cast<int>(std::clamp(std::round(std::sqrt(gathered_s / waits.seconds())), 1.0, double{max_pieces}));
 }
 
-// Of a chain, which NCCL cuts no further (calcCollChunking): a GPU passes on a chunk of each connection when all of it has come. So 2 to
-// 32 MiB with Simple on 2 to 32 servers of 4 V100 are right within 7 % (validation/data/abci2_nccl, but for 4 servers); cut into as many
-// pieces as a tree's they would take a half to a quarter of what was measured.
+// Of a chain, which NCCL cuts no further (calcCollChunking): a GPU passes on a chunk of each connection when all of it has come. So
+// broadcasts are right within 9 % where NCCL takes Simple on 2, 8, 16 and 32 servers of 4 V100, from 2 MiB on 2 to 32 MiB on 32
+// (validation/data/abci2_nccl, profile abci_v100 without costs by size; 4 servers take 2 to 8 times as long).
 Bytes chunk_of_chain(const Regime& regime) { return Bytes{nccl_chunk(regime.protocol, {}, 0).count * regime.connections}; }
 
 SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
