@@ -62,6 +62,16 @@ HardwareProfile HardwareProfile::shared_by(int ranks) const {
   return out;
 }
 
+HardwareProfile HardwareProfile::shared_by_ranks_of_gpu(int ranks) const {
+  HardwareProfile out = shared_by(ranks);
+  out.shares_gpu = true;
+  out.reduce_cache = std::min(out.reduce_cache, out.last_level_cache);
+  for (BitsPerSecond* rate :
+       {&out.reduce_rate, &out.reduce_rate_beyond_cache, &out.reduce_rate_in_memory, &out.copy_rate, &out.copy_rate_beyond_cache})
+    if (rate->count != 0) rate->count = std::max<std::int64_t>(1, rate->count / ranks);
+  return out;
+}
+
 HardwareProfile HardwareProfile::for_message(Bytes message) const {
   HardwareProfile out = *this;
   out.reduce_rate = reduce_rate_for(message);

@@ -126,6 +126,7 @@ struct HardwareProfile {
   // NCCL keeps to LL, to LL128, to trees, to NVLS as long as they are expected to take at most so many times as long as the others.
   double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0, nvls_bias = 1.0;
   std::vector<CostAtSize> cost_by_size = {};
+  bool shares_gpu = false;  // of a rank among several of one GPU, which adds up what it reads where the other has it
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 
   // Smaller messages leave their sender at once: they are below eager_threshold, or the library copies them out of its way because that
@@ -136,7 +137,9 @@ struct HardwareProfile {
   // The rates at which a collective of this message size reduces and copies.
   BitsPerSecond reduce_rate_for(Bytes message) const;
   BitsPerSecond copy_rate_for(Bytes message) const;
-  HardwareProfile shared_by(int ranks) const;        // of a socket, which have its last level of cache and its memory between them
+  HardwareProfile shared_by(int ranks) const;  // of a socket, which have its last level of cache and its memory between them
+  // Of one GPU, which have all of its caches and memory between them: while all are at work each gets its part.
+  HardwareProfile shared_by_ranks_of_gpu(int ranks) const;
   HardwareProfile for_message(Bytes message) const;  // reduces and copies at those rates
   // A core copies what takes this way, where copies take time.
   static bool is_copied(PathClass way) { return way == PathClass::pcie || way == PathClass::sockets; }

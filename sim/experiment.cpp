@@ -202,6 +202,22 @@ int ranks_of_fullest_socket(const Server& server, const Fabric& fabric, const st
   return most;
 }
 
+int ranks_of_fullest_gpu(const Server& server, const Fabric& fabric, const std::vector<PlacedJob>& jobs) {
+  std::vector<int> ranks(static_cast<std::size_t>(fabric.endpoints() / server.ranks));
+  int most = 1;
+  for (const PlacedJob& job : jobs)
+    for (const int endpoint : job.placement) most = std::max(most, ++ranks[static_cast<std::size_t>(endpoint / server.ranks)]);
+  return most;
+}
+
+// What each rank has of what the ranks of a socket, or of a GPU, have between them.
+HardwareProfile of_each_rank(const HardwareProfile& hardware, const Server& server, const Fabric& fabric,
+                             const std::vector<PlacedJob>& jobs) {
+  if (server.cores > 0) return hardware.shared_by(ranks_of_fullest_socket(server, fabric, jobs));
+  if (server.ranks > 0) return hardware.shared_by_ranks_of_gpu(ranks_of_fullest_gpu(server, fabric, jobs));
+  return hardware;
+}
+
 constexpr std::uint64_t few_events = 10'000'000;  // some seconds
 
 // Whether training is all that happens on the network, so that its all-reduces may be run apart (calls_apart.hpp).
@@ -246,9 +262,8 @@ std::optional<SharedRun> run_apart(const Scenario& scenario, std::span<const Siz
 Row Experiment::run(Bytes size, const Options& options) {
   const Scenario& scenario = parts_->scenario;
   const Fabric& fabric = *parts_->fabric;
-  const HardwareProfile& of_rank = options.hardware ? *options.hardware : scenario.hardware;
   const HardwareProfile hardware =
-      scenario.server.cores > 0 ? of_rank.shared_by(ranks_of_fullest_socket(scenario.server, fabric, parts_->jobs)) : of_rank;
+      of_each_rank(options.hardware ? *options.hardware : scenario.hardware, scenario.server, fabric, parts_->jobs);
   std::vector<SizedJob> ready;
   for (PlacedJob& job : parts_->jobs) choose_for_size(job, size, hardware, parts_->ground());
   if (options.regime) parts_->jobs.front().regime = *options.regime;

@@ -60,6 +60,7 @@ struct ServerLink {
 struct Server {
   std::string preset = "sub_node";  // empty: described
   int cores = 0;                    // of the preset cpu_host, each an endpoint; 0: of another, which has none
+  int ranks = 0;                    // of the preset shared_gpu, each an endpoint; 0: of another, whose GPUs have one each
   std::vector<std::string> sockets = {};
   std::vector<std::string> pcie_switches = {};
   std::vector<std::string> nvswitches = {};
@@ -100,6 +101,8 @@ const std::vector<std::string>& server_presets();
 Server server_preset(std::string_view name);  // one of them
 inline constexpr std::string_view name_of_cpu_host = "cpu_host";
 Server cpu_host(int cores);  // that preset with so many
+inline constexpr std::string_view name_of_shared_gpu = "shared_gpu";
+Server shared_gpu(int ranks);  // likewise
 std::string_view description_of(std::string_view preset);
 std::string short_name(const Server&);  // its preset, or "described (4 GPUs, 2 NICs)"
 

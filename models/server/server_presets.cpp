@@ -2,6 +2,7 @@
 #include "kernels/base/error.hpp"
 #include "models/server/latencies.hpp"
 #include "models/server/server.hpp"
+#include "models/server/server_paths.hpp"
 
 #include <array>
 
@@ -217,7 +218,7 @@ Server hgx_a100_4() {
   return s;
 }
 
-constexpr int usual_cores = 64;
+constexpr int usual_cores = 64, usual_ranks = 8;
 
 struct Preset {
   std::string_view name, description;
@@ -237,6 +238,8 @@ constexpr Preset presets[] = {
     {"gb200_nvl72", "72 B200 of a rack in one NVLink domain, two and their NICs to each of 36 Grace.", gb200_nvl72},
     {name_of_cpu_host, "A host of MPI ranks: the cores of two sockets (64, or as many as \"cores\" says), one NIC on PCIe 4.",
      [] { return cpu_host(usual_cores); }},
+    {name_of_shared_gpu, "One GPU that several ranks share (8, or as many as \"ranks\" says): a message is a copy in its memory.",
+     [] { return shared_gpu(usual_ranks); }},
 };
 
 const Preset& preset(std::string_view name) {
@@ -277,6 +280,20 @@ Server cpu_host(int cores) {
        "are "
        "measured between hosts"},
       {"memory", "Intel Xeon Platinum 8380: eight channels of DDR4-3200, 204.8 GB/s"}};
+  return s;
+}
+
+Server shared_gpu(int ranks) {
+  Server s{.preset = std::string(name_of_shared_gpu), .ranks = ranks, .sockets = {"memory"}, .nics = {std::string(no_nic)}};
+  constexpr BitsPerSecond more_than_any_memory{100'000'000'000'000'000};
+  s.links.push_back(wire("memory", s.nics.front(), s.memory.bandwidth, {}));
+  for (int i = 0; i < ranks; ++i) {
+    s.gpus.push_back(numbered("rank", i));
+    s.links.push_back(wire("memory", s.gpus.back(), more_than_any_memory, {}));
+  }
+  s.sources = {
+      {"devices", "the memory of one GPU, and the ranks that work in it"},
+      {"ranks", "links that no memory fills: what a copy costs, and what the ranks have between them, is the hardware profile's to say"}};
   return s;
 }
 

@@ -96,6 +96,9 @@ void check_ranks(const Scenario& scenario, int ranks, Input& in) {
 }
 
 void check_server(const Scenario& scenario, Input& in) {
+  if (scenario.server.ranks > 0 && !traits_of(scenario.network).shared)
+    in.problems.push_back({"/network", fmt::format("\"{}\" knows no copies in the memory of a GPU: the server \"{}\" needs {}",
+                                                   name_of(scenario.network), name_of_shared_gpu, networks_that(&NetworkTraits::shared))});
   if (scenario.server.is_sub_node() || traits_of(scenario.network).servers) return;
   in.problems.push_back({"/network", fmt::format("\"{}\" knows no PCIe: servers of several devices need {}", name_of(scenario.network),
                                                  networks_that(&NetworkTraits::servers))});

@@ -1,6 +1,7 @@
 #include "sim/cases/describe.hpp"
 
 #include "kernels/base/plural.hpp"
+#include "models/server/server_paths.hpp"
 #include "models/traces/traced_program.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"
@@ -75,9 +76,13 @@ BitsPerSecond slowest_endpoint(const Scenario& scenario) {
 
 std::string describe(const FabricSpec& spec, const Server& server) {
   if (server.is_sub_node()) return describe(spec);
-  return fmt::format("{}; servers {}: {}, {}, policy {}{}", describe(spec), server.preset.empty() ? "as described" : server.preset,
-                     counted(server.gpu_count(), server.cores > 0 ? "core" : "GPU"), counted(server.nic_count(), "NIC"),
-                     Form<PeerPolicy>::write(server.policy).get<std::string>(), server.wiring == Wiring::rails ? ", on rails" : "");
+  const char* endpoint = server.cores > 0 ? "core" : server.ranks > 0 ? "rank" : "GPU";
+  std::string out = fmt::format("{}; servers {}: {}", describe(spec), server.preset.empty() ? "as described" : server.preset,
+                                counted(server.gpu_count(), endpoint));
+  if (server.nics.front() != no_nic) out += ", " + counted(server.nic_count(), "NIC");
+  if (server.ranks > 0) return out;
+  return out + fmt::format(", policy {}{}", Form<PeerPolicy>::write(server.policy).get<std::string>(),
+                           server.wiring == Wiring::rails ? ", on rails" : "");
 }
 
 std::string describe(const HostCopies& copies) {

@@ -7,6 +7,7 @@
 #include "models/hardware.hpp"
 #include "models/message_costs.hpp"
 #include "sim/executor/before_first_message.hpp"
+#include "sim/executor/gpu_memory.hpp"
 #include "sim/executor/lane_state.hpp"
 #include "sim/executor/placed_schedule.hpp"
 
@@ -27,10 +28,12 @@ class ScheduleCosts {
         hardware_(job.hardware.in(job.regime)),
         of_size_(hardware_),
         overheads_(hardware_.path_overheads()),
-        reduce_rate_(hardware_.reduce_rate_for(Bytes{job.elements * job.element_bytes})),
-        copy_rate_(hardware_.copy_rate_for(Bytes{job.elements * job.element_bytes})),
+        message_{job.elements * job.element_bytes},
+        in_gpu_(hardware_.shares_gpu ? gpu_memory(job.schedule, message_) : GpuMemory{}),
+        reduce_rate_{std::llround(static_cast<double>(hardware_.reduce_rate_for(worked_on()).count) / in_gpu_.of_sums)},
+        copy_rate_(hardware_.copy_rate_for(worked_on())),
         eager_below_(hardware_.eager_below().count),
-        call_ps_(before_first_message(hardware_, job.schedule, Bytes{job.elements * job.element_bytes}, job.stands_for).ps),
+        call_ps_(before_first_message(hardware_, job.schedule, message_, job.stands_for).ps + homecoming_ps()),
         is_nccl_(job.regime.protocol != NcclProtocol::automatic),
         is_ring_(is_nccl_ && job.regime.pattern == NcclAlgorithm::ring && goes_round(job.schedule.collective)),
         ring_hop_ps_(job.schedule.channels.size()) {}
@@ -100,7 +103,7 @@ class ScheduleCosts {
   // At the receiver; `each`: the bytes of one of the messages that it stands for.
   Work work_of(std::int64_t bytes, std::int64_t each, bool copied, bool reduces) {
     Work work{.ps = of_size_.of(hardware_.receive_overhead, each).ps};
-    if (copied) {
+    if (copied && !(reduces && hardware_.shares_gpu)) {
       const std::int64_t copying = (Bytes{bytes} / copy_rate_).ps;
       work += {copying, copying};
     }
@@ -126,6 +129,13 @@ class ScheduleCosts {
   std::int64_t staging_ps(std::int64_t bytes) const { return (Bytes{bytes} / hardware_.staging_rate).ps; }
 
  private:
+  // What its caches hold or not.
+  Bytes worked_on() const { return hardware_.shares_gpu ? in_gpu_.of_step : message_; }
+  // A copy like those of messages, at the end.
+  std::int64_t homecoming_ps() const {
+    if (in_gpu_.homecoming.count == 0) return 0;
+    return later(hardware_.pcie_overhead.ps, copy_rate_.count == 0 ? 0 : (in_gpu_.homecoming / copy_rate_).ps);
+  }
   void add_bytes(Work& work, std::int64_t bytes) {
     if (reduce_rate_.count == 0) return;
     if (bytes != last_reduction_bytes_) last_reduction_bytes_ = bytes, last_reduction_ps_ = (Bytes{bytes} / reduce_rate_).ps;
@@ -151,6 +161,8 @@ class ScheduleCosts {
   const HardwareProfile hardware_;  // in the job's regime
   const MessageCosts of_size_;
   const std::array<SimTime, path_class_count> overheads_;
+  const Bytes message_;
+  const GpuMemory in_gpu_;
   const BitsPerSecond reduce_rate_, copy_rate_;
   const std::int64_t eager_below_;
   const std::int64_t call_ps_;

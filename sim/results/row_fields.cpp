@@ -70,8 +70,9 @@ constexpr auto joined(const std::array<ResultField<T>, Sizes>&... lists) {
 }
 
 constexpr std::array limiting_fields = {
-    field<&LimitingResource::name>(
-        "name", "", "The link, or the endpoint whose reduce engine it is, which copies, too, where cores copy messages of their host."),
+    field<&LimitingResource::name>("name", "",
+                                   "The link, or the endpoint whose reduce engine it is, which copies, too, where cores copy messages of "
+                                   "their host or ranks share a GPU."),
     field<&LimitingResource::time>("time_us", "us", "Time of the critical path that it decided."),
 };
 static_assert(all_declared<LimitingResource>(limiting_fields));

@@ -213,9 +213,12 @@ std::vector<Problem> algorithm_problems(const Scenario& scenario, const Algorith
     return {{at, fmt::format("hdrm needs a NIC for each GPU; the server has {} GPUs and {} NICs", scenario.server.gpu_count(),
                              scenario.server.nic_count())}};
   const Request request = request_of(scenario, choice);
-  if (const Algorithm* algorithm = find_algorithm(request.collective, choice.name);
-      algorithm && algorithm->cuts_itself && scenario.server.preset == name_of_cpu_host)
-    return {{at, fmt::format("{} runs on GPUs, and the servers have none (\"{}\")", choice.name, name_of_cpu_host)}};
+  if (const Algorithm* algorithm = find_algorithm(request.collective, choice.name); algorithm && algorithm->cuts_itself) {
+    if (scenario.server.cores > 0)
+      return {{at, fmt::format("{} runs on GPUs, and the servers have none (\"{}\")", choice.name, name_of_cpu_host)}};
+    if (scenario.server.ranks > 0)
+      return {{at, fmt::format("{} needs a GPU for each rank, and these share one (\"{}\")", choice.name, name_of_shared_gpu)}};
+  }
   std::vector<Problem> out = constraints(request);
   if (request.collective == Collective::allreduce && !find_algorithm(request.collective, choice.name)) {
     std::vector<std::string> names;

@@ -114,7 +114,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional_as<SizeOrNever>("rendezvous_threshold", &H::rendezvous_threshold,
                                    "Messages of this size and more wait for their receiver."),
           optional("reduce_launch", &H::reduce_launch, "The fixed cost of starting each reduction."),
-          optional_as<RateOrUnlimited>("reduce_rate", &H::reduce_rate, "The bytes that a rank reduces in a second."),
+          optional_as<RateOrUnlimited>("reduce_rate", &H::reduce_rate,
+                                       "The bytes that a rank reduces in a second; all ranks of the server shared_gpu together."),
           optional_as<SizeOrNever>(
               "reduce_cache", &H::reduce_cache,
               "Of larger messages only so much is reduced and copied at the rate in cache, the rest at that beyond it."),
@@ -159,20 +160,21 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional_as<SizeOrNever>(
               "last_level_cache", &H::last_level_cache,
               "Of larger messages only so much is reduced and copied at the rates of caches, the rest at those in memory; the "
-              "ranks on a socket of the server cpu_host have it between them."),
+              "ranks on a socket of the server cpu_host have it between them, and all ranks of the server shared_gpu, where it holds what "
+              "they read and write in a step."),
           optional_as<RateOrThat<word_reduce_rate_beyond_cache>>(
               "reduce_rate_in_memory", &H::reduce_rate_in_memory,
               "The bytes that a rank reduces in a second beyond the last level of cache."),
           optional_as<RateOrUnlimited>(
               "copy_rate", &H::copy_rate,
               "The bytes that a core copies in a second of messages from another rank of its host, which neither an "
-              "NVLink nor a NIC brings."),
+              "NVLink nor a NIC brings; all ranks of the server shared_gpu together."),
           optional_as<RateOrThat<word_copy_rate>>("copy_rate_beyond_cache", &H::copy_rate_beyond_cache,
                                                   "The bytes that it copies in a second of what does not fit into reduce_cache."),
           optional_as<RateOrThat<word_copy_rate_beyond_cache>>("copy_rate_in_memory", &H::copy_rate_in_memory,
                                                                "The bytes that it copies in a second of what does not fit into "
                                                                "last_level_cache; the ranks on a socket of the server cpu_host "
-                                                               "have it between them."),
+                                                               "have it between them, and those of shared_gpu."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
                                    "Buffers of this size and more, for what arrives in one step to be reduced and for copies of the "
                                    "message, are allocated afresh in every call, as glibc does above 32 MiB."),

@@ -107,18 +107,30 @@ Field<Server> preset_field() {
           [](const Server& server) { return server.preset.empty() ? Json(Json::value_t::discarded) : Json(server.preset); }};
 }
 
-// After the preset, which it makes anew.
-Field<Server> cores_field() {
-  Field<Server> field = optional("cores", &Server::cores,
-                                 "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.",
-                                 between(1, max_gpus_per_server));
-  field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
-    if (out.preset != name_of_cpu_host) return in.problem(where, "only the preset \"cpu_host\" takes a number of cores");
+// After the preset, which it makes anew with so many endpoints.
+Field<Server> endpoints_field(const char* key, int Server::*count, std::string_view preset, Server (*make)(int), std::string about) {
+  Field<Server> field = optional(key, count, std::move(about), between(1, max_gpus_per_server));
+  field.reads([=, read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.preset != preset) return in.problem(where, fmt::format("only the preset \"{}\" takes a number of {}", preset, key));
     if (!read(json, where, in, &out)) return false;
-    out = cpu_host(out.cores);
+    out = make(out.*count);
     return true;
   });
-  return written_if(std::move(field), [](const Server& server) { return server.preset == name_of_cpu_host; });
+  return written_if(std::move(field), [preset](const Server& server) { return server.preset == preset; });
+}
+
+Field<Server> cores_field() {
+  return endpoints_field("cores", &Server::cores, name_of_cpu_host, cpu_host,
+                         "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.");
+}
+
+Field<Server> ranks_field() {
+  return endpoints_field("ranks", &Server::ranks, name_of_shared_gpu, shared_gpu,
+                         "Of the preset shared_gpu: how many ranks may share the GPU; each is an endpoint.");
+}
+
+Server preset_of(const Server& server) {
+  return server.cores > 0 ? cpu_host(server.cores) : server.ranks > 0 ? shared_gpu(server.ranks) : server_preset(server.preset);
 }
 
 // A server that describes no NICs is one by itself.
@@ -203,7 +215,7 @@ Declaration<Server> Declared<Server>::declaration() {
   return {
       .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
       .fields = {
-          preset_field(), cores_field(), topology_field(),
+          preset_field(), cores_field(), ranks_field(), topology_field(),
           optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
           optional("pcie_switches", &S::pcie_switches, "The names of the PCIe switches in the server."),
           optional("nvswitches", &S::nvswitches, "The names of the NVSwitches in the server."),
@@ -266,7 +278,7 @@ Json ServerForm::write(const Server& server) {
   }
   for (const char* key : structure) out.erase(key);
   out.erase("links");
-  const std::vector<ServerLink> preset = (server.cores > 0 ? cpu_host(server.cores) : server_preset(server.preset)).links;
+  const std::vector<ServerLink> preset = preset_of(server).links;
   for (std::size_t i = 0; i < preset.size(); ++i) {
     if (server.links[i] == preset[i]) continue;
     Json changed = Form<ServerLink>::write(server.links[i]);

@@ -88,9 +88,9 @@ TEST_CASE("a NIC on a PCIe 4 port of a socket has 154 Gbps to and from GPUs, unl
 TEST_CASE("what is wrong with a server is said at its place") {
   CHECK(
       lines_for(on_star("two_nik")) ==
-      Lines{
-          "f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
-          "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\", \"gb200_nvl72\", \"cpu_host\""});
+      Lines{"f.json: /server: unknown server \"two_nik\" (did you mean \"two_nic\"?); allowed: \"sub_node\", \"single_nic\", \"two_nic\", "
+            "\"congestionless\", \"v100_nvlink\", \"dgx_a100\", \"hgx_a100_4\", \"dgx_h100\", \"dgx_b200\", \"gb200_nvl72\", \"cpu_host\", "
+            "\"shared_gpu\""});
   CHECK(lines_for(on_star(Json::object())) ==
         Lines{"f.json: /server: says nothing of its devices: give \"preset\", \"nccl_topology\", or a description with \"gpus\""});
   CHECK(lines_for(on_star(Json{{"preset", "two_nic"}, {"gpus", Json::array({"g"})}})) ==
@@ -130,6 +130,23 @@ TEST_CASE("a host of MPI ranks has as many cores as it says, and no other preset
   CHECK(lines_for(json) == Lines{"f.json: /server/cores: only the preset \"cpu_host\" takes a number of cores"});
   json["server"] = Json{{"preset", "cpu_host"}, {"cores", 0}};
   CHECK(lines_for(json) == Lines{"f.json: /server/cores: must be between 1 and 1024, got 0"});
+}
+
+TEST_CASE("a GPU is shared by as many ranks as it says, and is a server by itself") {
+  Json json =
+      Json::parse(R"({"schema": 1, "name": "f", "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "100Gbps", "latency": "0s"}},
+      "server": {"preset": "shared_gpu", "ranks": 3}, "workload": {"collective": "allreduce", "algorithm": "ring", "size": "1MiB"}})");
+  const Server shared = cases_of(json).front().scenario.server;
+  CHECK(shared.gpus == std::vector<std::string>{"rank0", "rank1", "rank2"});
+  Json again = json;
+  again["server"] = ServerForm::write(shared);
+  CHECK(again["server"]["ranks"] == 3);
+  CHECK(cases_of(again).front().scenario.server == shared);
+  json["fabric"]["nodes"] = 2;
+  CHECK(lines_for(json).front().starts_with("f.json: /server/nics: a server without NICs reaches no other"));
+  json["fabric"]["nodes"] = 1;
+  json["server"] = Json{{"preset", "cpu_host"}, {"ranks", 3}};
+  CHECK(lines_for(json) == Lines{"f.json: /server/ranks: only the preset \"shared_gpu\" takes a number of ranks"});
 }
 
 TEST_CASE("algorithms see servers: groups are their GPUs, hdrm needs a NIC for each GPU") {

@@ -168,11 +168,12 @@ std::vector<std::string> factors_at_bound(const std::vector<CostAtSize>& costs) 
 }
 
 // Caches that cannot be, where the fit chose one of them.
-std::string said_of_caches(const FitResult& result, const HardwareProfile& hardware) {
+std::string said_of_caches(const FitResult& result, const HardwareProfile& hardware, const Server& server) {
   const bool fitted = std::ranges::any_of(result.parameters, [](const FittedParameter& p) {
     return p.parameter.name == "reduce_cache" || p.parameter.name == "last_level_cache";
   });
-  if (!fitted || hardware.last_level_cache.count == INT64_MAX || hardware.reduce_cache <= hardware.last_level_cache) return {};
+  if (server.ranks > 0 || !fitted || hardware.last_level_cache.count == INT64_MAX || hardware.reduce_cache <= hardware.last_level_cache)
+    return {};
   return fmt::format(
       "# reduce_cache ({}) is above last_level_cache ({}), which no host's caches are: the rate beyond reduce_cache counts for nothing, "
       "and "
@@ -186,17 +187,18 @@ std::string elements_of(const Measurement& m, const std::vector<FitPoint>& point
   return same || m.elements.empty() ? "" : "  " + m.elements;
 }
 
-void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, std::ostream& out) {
+void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, const Server& server,
+           std::ostream& out) {
   std::size_t longest = 26;
   for (const FittedParameter& p : result.parameters) longest = std::max(longest, p.parameter.name.size());
   out << fmt::format("# {:<{}} {:>14}\n", "parameter", longest, "value");
   for (const FittedParameter& p : result.parameters)
     out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value),
-                       !p.determined ? p.usual ? "the data does not determine it: as is usual of hosts, the fit is as good"
-                                               : "the data does not determine it: left as it was, the fit is as good"
-                       : p.at_bound  ? "at its bound: the fit would go further"
+                       !p.determined ? fmt::format("the data does not determine it: {}, the fit is as good",
+                                                   p.usual.empty() ? "left as it was" : fmt::format("as is usual of {}", p.usual))
+                       : p.at_bound ? "at its bound: the fit would go further"
                                      : "");
-  out << said_of_caches(result, hardware);
+  out << said_of_caches(result, hardware, server);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
                      "measured (us)", "simulated (us)", "error");
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -313,6 +315,13 @@ std::vector<std::string> parameters_of_pairs(const Server& server) {
   return out;
 }
 
+// What is fitted to ranks that share a GPU when nobody says: what launches cost, and the rates of its memory and of its cache.
+std::vector<std::string> parameters_of_shared_gpu() {
+  return {"call_overhead",       "pcie_overhead",         "reduce_launch",
+          "reduce_rate",         "reduce_rate_in_memory", "copy_rate",
+          "copy_rate_in_memory", "last_level_cache",      std::string(name_of_sized_costs)};
+}
+
 }  // namespace
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
@@ -332,9 +341,12 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   std::vector<Measurement> rows;
   gather(problems, [&] { rows = read_all(a, renames, files, err); });
   if (!problems.empty()) throw InputError(std::move(problems));
+  const Server server = OpenScenario(a.scenario, settings, {}).scenario().server;
   std::vector<std::string> names = a.fit;
   if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; }))
-    names = parameters_of_pairs(OpenScenario(a.scenario, settings, {}).scenario().server);
+    names = parameters_of_pairs(server);
+  else if (names.empty() && server.ranks > 0)
+    names = parameters_of_shared_gpu();
   const OpenScenario asked(a.scenario, settings, names);
   const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
@@ -361,7 +373,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   open = with_library_that_ran(open, libraries);
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
-  print(result, used.points, fitted_hardware(open, result), out);
+  print(result, used.points, fitted_hardware(open, result), server, out);
   if (!open.usual().empty())
     out << fmt::format("# as is usual of hosts, since no call that was measured needs them: {}\n", fmt::join(open.usual(), ", "));
   if (const auto& alike = open.alike())

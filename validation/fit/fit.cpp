@@ -39,7 +39,7 @@ std::vector<double> initial_values(const OpenScenario& open) {
   return out;
 }
 
-// Where a parameter stays that the points do not tell: as is usual of hosts, or at its initial value.
+// Where a parameter stays that the points do not tell: as is usual, or at its initial value.
 double untold(const Objective& objective, std::size_t parameter) {
   const FitParameter& p = objective.parameters()[parameter];
   const auto usual = objective.usual(parameter);
@@ -55,7 +55,7 @@ void drop_undetermined(Search& search, Objective& objective, const FitOptions& o
     best = without;
     moving[i] = false;
     fitted[i].determined = false;
-    fitted[i].usual = objective.usual(i).has_value();
+    if (const auto usual = objective.usual(i)) fitted[i].usual = usual->of;
     if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[i].name));
   };
   // NCCL's channels do not cost as much as they may here: what looks as if they did grows with the calls for another reason, and would be

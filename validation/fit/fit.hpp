@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
@@ -79,7 +80,7 @@ struct FittedParameter {
   FitParameter parameter;
   double value = 0;
   bool determined = true;        // false: left at what is usual of hosts, else at its initial value, which fits as well
-  bool usual = false;            // what it is left at when it is not determined: what is usual of hosts
+  std::string_view usual = {};   // of what it then has the usual value, "hosts" or "GPUs"; empty: it keeps its initial one
   bool at_bound = false;         // it would go further than it may: the model lacks something
   double objective_without = 0;  // rise of the mean loss when it is left there and the others adapt
 };

@@ -155,8 +155,8 @@ TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual o
   CHECK(!named(result, "wire_efficiency").determined);
   CHECK(named(result, "wire_efficiency").value == 0.9);
   CHECK(!named(result, "rendezvous").determined);
-  CHECK(!named(result, "rendezvous").usual);
-  CHECK(named(result, "wire_efficiency").usual);
+  CHECK(named(result, "rendezvous").usual.empty());
+  CHECK(named(result, "wire_efficiency").usual == "hosts");
   CHECK(named(result, "send_overhead").determined != named(result, "receive_overhead").determined);
   CHECK(result.held_out.p95 < 0.01);
 }
@@ -458,6 +458,37 @@ TEST_CASE("fit: handshakes of NCCL are left out where they explain little, and f
   const FitResult with = fitted("allgather", {.rendezvous = 8_us, .rendezvous_threshold = 16_KiB});
   CHECK(named(with, "rendezvous").determined);
   CHECK(named(with, "rendezvous").value == doctest::Approx(8e6).epsilon(0.25));
+}
+
+TEST_CASE("fit: of ranks that share a GPU the rates of its memory are found, and its cache from where they change") {
+  const ScratchFolder folder;
+  const OpenScenario open(
+      folder.file("gpu.json", R"({"schema": 1, "name": "gpu", "server": "shared_gpu", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "100Gbps", "latency": "0s"}},
+    "workload": {"algorithm": "ring", "size": "1MiB"}})"),
+      {},
+      {"pcie_overhead", "reduce_launch", "reduce_rate", "reduce_rate_in_memory", "copy_rate", "copy_rate_in_memory", "last_level_cache"});
+  HardwareProfile truth;
+  truth.pcie_overhead = 1_us, truth.reduce_launch = 3_us;
+  truth.reduce_rate = 30'000_Gbps, truth.reduce_rate_in_memory = 6'000_Gbps;
+  truth.copy_rate = 30'000_Gbps, truth.copy_rate_in_memory = 10'000_Gbps;
+  truth.last_level_cache = 24_MiB;
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> points;
+  for (const char* algorithm : {"ring", "recursive_doubling", "direct"})
+    for (const std::int64_t size : powers_of_two(10, 27)) {
+      FitPoint p;
+      p.setup = {.collective = "allreduce", .algorithm = {algorithm}, .ranks = 4, .size = Bytes{size}, .nodes = 1};
+      p.measured.size_bytes = size;
+      p.measured.time_us = simulator.time_us(p.setup, truth);
+      points.push_back(std::move(p));
+    }
+  const FitResult result = fit(open, points, {});
+  CHECK(result.fitted.p95 < 0.03);
+  CHECK(named(result, "reduce_rate_in_memory").value == doctest::Approx(6e12).epsilon(0.05));
+  CHECK(named(result, "copy_rate_in_memory").value == doctest::Approx(10e12).epsilon(0.05));
+  CHECK(named(result, "last_level_cache").value == doctest::Approx(24 << 20).epsilon(0.1));
+  CHECK(named(result, "reduce_launch").value == doctest::Approx(3e6).epsilon(0.05));
 }
 
 TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {

@@ -173,6 +173,7 @@ std::vector<double> Objective::simulated_with(HardwareProfile hardware, const st
 
 std::optional<Usual> Objective::usual(std::size_t parameter) const {
   const std::string& name = parameters_[parameter].name;
+  if (open_.scenario().server.ranks > 0) return usual_of_shared_gpus(name);
   if (name == "call_overhead" && fits_nccl()) return {};
   return usual_of_hosts(name);
 }

@@ -46,7 +46,8 @@ class Objective {
   const std::vector<FitParameter>& parameters() const { return parameters_; }
   const std::vector<const FitPoint*>& points() const { return points_; }
 
-  // What is usual of a parameter; nothing where nobody knows. A call of NCCL is no call of MPI, whatever else is fitted with it.
+  // What is usual of a parameter; nothing where nobody knows. A call of NCCL is no call of MPI, whatever else is fitted with it, and a GPU
+  // that ranks share no host.
   std::optional<Usual> usual(std::size_t parameter) const;
   // The values that are simulated for these: rates beyond a cache are not above those within.
   std::vector<double> physical(std::vector<double> values) const;

@@ -24,6 +24,7 @@ struct HardwareParameter {
   double low, high;  // a time at the low end is none, a rate at the high end is unlimited
   double (*get)(const HardwareProfile&);
   void (*set)(HardwareProfile&, double);
+  bool is_cache = false;  // a size whose every byte counts: what is larger than it is in it in part
 };
 const std::vector<HardwareParameter>& hardware_parameters();
 const HardwareParameter* find_hardware_parameter(std::string_view name);
@@ -35,8 +36,10 @@ HardwareProfile with_least_costs(HardwareProfile profile);
 // over the usual one, of counts the difference, counts as an error of one point, times the weight.
 struct Usual {
   double value, weight;
+  std::string_view of = "hosts";
 };
 std::optional<Usual> usual_of_hosts(std::string_view parameter);  // nothing: of this parameter nothing is usual
+std::optional<Usual> usual_of_shared_gpus(std::string_view parameter);
 
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
@@ -71,7 +74,8 @@ struct FitParameter {
   double highest() const;
   std::string text(double value) const;  // as a profile or a scenario has it
   bool is_at_bound(double value) const;
-  bool is_threshold() const;  // times jump there, and do not change besides
+  bool is_threshold() const;      // searched by trying many
+  bool changes_smoothly() const;  // and not only jumps there: searched along its slope
 };
 
 // A scenario file with some of its values open.

@@ -109,7 +109,7 @@ std::vector<double> Search::draw(const std::vector<double>& base, const Moving& 
 Candidate Search::descend_on(Objective& objective, const Candidate& from, const Moving& moving, int rounds) const {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < moving.size(); ++i)
-    if (moving[i] && !is_threshold(objective, i)) open.push_back(i);
+    if (moving[i] && objective.parameters()[i].changes_smoothly()) open.push_back(i);
   if (open.empty()) return from;
   LeastSquares problem{.residuals = {}, .low = {}, .high = {}, .step = {}};
   std::vector<double> start;
