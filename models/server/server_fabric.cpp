@@ -215,9 +215,9 @@ std::vector<Problem> problems(const FabricSpec& fabric, const Server& server) {
   if (!found.none()) return found.take();
   check_wiring(ports, server, found);
   if (server.nics.front() == no_nic)
-    found.require(endpoints(fabric) == 1, "/server/nics",
-                  "a server without NICs reaches no other, but the {} has {} nodes: give it NICs, or write 1 node", type_name(fabric),
-                  endpoints(fabric));
+    found.require(endpoints(fabric) == 1, server.ranks > 0 ? "/server" : "/server/nics",
+                  "a server without NICs reaches no other, but the {} has {} nodes: {}write 1 node", type_name(fabric), endpoints(fabric),
+                  server.ranks > 0 ? "" : "give it NICs, or ");
   if (found.none()) {
     const std::int64_t gpus = endpoints(fabric, server);
     found.require(gpus <= max_endpoints, "/server", "makes {} GPUs of all servers, at most {} are allowed", gpus, max_endpoints);

@@ -143,7 +143,7 @@ TEST_CASE("a GPU is shared by as many ranks as it says, and is a server by itsel
   CHECK(again["server"]["ranks"] == 3);
   CHECK(cases_of(again).front().scenario.server == shared);
   json["fabric"]["nodes"] = 2;
-  CHECK(lines_for(json).front().starts_with("f.json: /server/nics: a server without NICs reaches no other"));
+  CHECK(lines_for(json).front().starts_with("f.json: /server: a server without NICs reaches no other"));
   json["fabric"]["nodes"] = 1;
   json["server"] = Json{{"preset", "cpu_host"}, {"ranks", 3}};
   CHECK(lines_for(json) == Lines{"f.json: /server/ranks: only the preset \"shared_gpu\" takes a number of ranks"});

@@ -316,6 +316,10 @@ class Points {
     if (row.from < 0 && linear && row.nodes > 1 && gpus_ > 1) out.from = 0, out.to = gpus_;
     const bool same_server = linear && gpus_ > 1 && std::max(out.from, 0) / gpus_ == std::max(out.to, 1) / gpus_;
     out.nodes = same_server ? 1 : 2;
+    if (same_server && row.from < 0 && row.nodes == 0 && simulator_.nodes() > 1)
+      assume(row,
+             "does not say on how many nodes its two ranks were; taken for two ranks of one server (FILE:nodes=2 says that each had a "
+             "server of its own)");
     const int last = std::max(out.from, out.to);
     if (last >= gpus_ * simulator_.nodes())
       return refuse(row, fmt::format("GPU {} was measured, but the scenario has {} endpoints", last, gpus_ * simulator_.nodes())),

@@ -170,6 +170,20 @@ TEST_CASE("points: ranks that the file does not say are the scenario's, or those
   CHECK(used.points.front().setup.ranks == 32);
 }
 
+TEST_CASE("points: two ranks of which the file does not say on how many nodes they were are of one server, aloud") {
+  Scenario s = open_pair({}).scenario();
+  s.server = server_preset("dgx_h100");
+  Simulator simulator(s);
+  std::vector<Measurement> rows = {{.ranks = 2, .collective = "latency", .size_bytes = 8, .time_us = 9, .where = "f:1"}};
+  CHECK(usable(rows, simulator, {}).assumed ==
+        Lines{"f: does not say on how many nodes its two ranks were; taken for two ranks of one server (FILE:nodes=2 says that each had a "
+              "server of its own)"});
+  rows.front().nodes = 2;
+  const UsedMeasurements used = usable(rows, simulator, {});
+  CHECK(used.assumed.empty());
+  CHECK(used.points.front().setup.nodes == 2);
+}
+
 TEST_CASE("points: each row runs on as many servers as were measured, and on as many GPUs of each") {
   Scenario s = open_pair({}).scenario();
   s.server = server_preset("dgx_h100");
