@@ -9,7 +9,6 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "validation/fit/large_calls.hpp"
-#include "validation/fit/parameters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -483,74 +482,6 @@ std::vector<Problem> Simulator::problems(const MeasuredSetup& e) {
   if (is_point_to_point(e.collective)) return {};
   const Prepared& p = prepared(e);
   return constraints(request_of(p.scenario, p.algorithm));
-}
-
-double Simulator::wire_limit_us(const MeasuredSetup& e) const {
-  const double n = e.ranks;
-  double share = 1;  // of the message, that some rank must send or receive
-  if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;
-  if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
-  if (e.collective == "bidirectional_bandwidth") share = 0.5;
-  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && switch_adds(scenario_.server)) share = (n + 1) / n;
-  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && scenario_.fabric.sharp) share = 1;
-  if (e.ranks < 2 || e.collective == "barrier") return 0;
-  // The fastest way out of the slowest endpoint.
-  std::map<NodeId, double> out;
-  for (LinkId link = 0; link < fabric_->links(); ++link) out[fabric_->from(link)] += fabric_->link(link).bandwidth.bytes_per_second();
-  double slowest = std::numeric_limits<double>::infinity();
-  for (int endpoint = 0; endpoint < std::min(e.ranks, fabric_->endpoints()); ++endpoint)
-    slowest = std::min(slowest, out[fabric_->node_of(endpoint)]);
-  return share * static_cast<double>(e.size.count) / slowest * 1e6;
-}
-
-// Senders that wait for nobody put all pieces of a message on its links at once, which can take longer than one behind the other.
-double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
-  const HardwareProfile least = with_least_costs(scenario_.hardware);
-  HardwareProfile waiting = least;
-  waiting.eager_threshold = scenario_.hardware.eager_threshold;
-  const auto takes_us = [&](const MeasuredSetup& as) { return std::min(told_simulated_us(as, least), told_simulated_us(as, waiting)); };
-  double out = takes_us(e);
-  const NcclQuestion* question = out > enough_us ? question_of(e) : nullptr;
-  if (!question) return out;
-  MeasuredSetup other = e;
-  for (const Regime& regime : nccl_regimes(*question, e.size)) {
-    if (out <= enough_us) break;
-    other.algorithm.settings.nccl = regime.pattern, other.algorithm.settings.protocol = regime.protocol;
-    out = std::min(out, takes_us(other));
-  }
-  return out;
-}
-
-std::string Simulator::limit_of_least(const MeasuredSetup& e) {
-  constexpr Bytes enough = 16_MiB;  // larger calls, of which some are told from smaller ones, are limited by what these are
-  if (!traits_of(scenario_.network).runs_again) return {};
-  const HardwareProfile least = with_least_costs(scenario_.hardware);
-  Prepared& p = prepared(as_it_is_run(e, least, prepared(e)));
-  const Row row = experiment_of(p).run(std::min(e.size, enough), {.hardware = &least, .find_path = true, .each_alone = false});
-  if (!row.critical_path || row.critical_path->limits.empty() || row.critical_path->latency > row.critical_path->bandwidth) return {};
-  return row.critical_path->limits.front().name;
-}
-
-std::set<PathClass> Simulator::ways_between_servers(const MeasuredSetup& e) {
-  const Scenario asked = asked_for(e);
-  const auto cluster = cluster_of(asked);
-  const std::vector<int> ranks = place(asked.placement, e.ranks, asked.fabric.spec, asked.server);
-  Routes routes(*cluster, {});
-  std::set<PathClass> out;
-  const auto add = [&](int from, int to) {
-    if (from == to) return;
-    const PathClass kind = routes.path_class(routes.of(from, to));
-    if (leaves_server(kind)) out.insert(kind);
-  };
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank) add(ranks[0], ranks[rank]), add(ranks[rank - 1], ranks[rank]);
-  return out;
-}
-
-double Simulator::path_latency_us(const MeasuredSetup& e) const {
-  const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;
-  if (e.collective != "latency" || std::max(from, to) >= fabric_->endpoints()) return 0;
-  Routes routes(*fabric_, {});
-  return routes.latency(routes.of(from, to)).microseconds();
 }
 
 }  // namespace weft
