@@ -247,10 +247,12 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
   const std::vector<JudgedClass> classes = judge_classes(references);
   out << table_of(judgements, a.points) << table_of(classes);
 
-  const auto folder = validation_folder();
+  if (!a.check && !a.renew) return 0;
+  const auto folder = validation_folder(), first_page = folder.parent_path() / "README.md";
   const std::vector<std::pair<std::filesystem::path, std::string>> documents = {
       {folder / "results.md", results_page(judgements)},
-      {folder / "README.md", with_summary(read_file(folder / "README.md"), judgements, classes)}};
+      {folder / "README.md", with_summary(read_file(folder / "README.md"), judgements, classes)},
+      {first_page, with_short_summary(read_file(first_page), judgements, classes)}};
   const auto baseline = folder / "baseline.json";
   const auto profiles = class_profiles(references, classes);
   if (a.renew) {

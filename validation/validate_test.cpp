@@ -106,6 +106,16 @@ TEST_CASE("validate: the summary goes between its markers") {
   CHECK_THROWS_AS(with_summary("no markers", judged), InputError);
 }
 
+TEST_CASE("validate: what it comes to goes between its markers on the first page") {
+  const Made made;
+  const std::vector<Judgement> judged = {judge(read_reference(made.file))};
+  const std::string renewed = with_short_summary("<!-- errors:begin -->\nstale\n<!-- errors:end -->\n", judged, {});
+  CHECK(renewed ==
+        "<!-- errors:begin -->\n| predicted | points | median error | 95th percentile |\n|---|---:|---:|---:|\n"
+        "| sizes between those fitted | 1 | 10.0 % | 10.0 % |\n<!-- errors:end -->\n");
+  CHECK_THROWS_AS(with_short_summary("no markers", judged, {}), InputError);
+}
+
 TEST_CASE("validate: whole scales are held out by rule, the others fitted; the floor is of sizes only") {
   const Made made;
   made.folder.file("data.csv",

@@ -73,12 +73,15 @@ ErrorSummary pooled_floor(const std::vector<Judgement>& judgements) {
   return summarise(std::move(errors));
 }
 
+constexpr std::pair<Kind, std::string_view> held_out_kinds[] = {
+    {Kind::sizes, "sizes between those fitted"},
+    {Kind::others, "other scales, algorithms, collectives or measurements than those fitted"},
+    {Kind::pairs, "copies between pairs of GPUs, or in directions, that were not fitted"},
+    {Kind::gradients, "when gradients of models become ready that were not fitted"}};
+
 std::string pooled_text(const std::vector<Judgement>& judgements) {
   std::string out;
-  for (const auto& [kind, what] : {std::pair{Kind::sizes, "sizes between those fitted"},
-                                   {Kind::others, "other scales, algorithms, collectives or measurements than those fitted"},
-                                   {Kind::pairs, "copies between pairs of GPUs, or in directions, that were not fitted"},
-                                   {Kind::gradients, "when gradients of models become ready that were not fitted"}}) {
+  for (const auto& [kind, what] : held_out_kinds) {
     const ErrorSummary e = pooled(judgements, kind);
     if (e.points == 0) continue;
     out +=
@@ -89,6 +92,20 @@ std::string pooled_text(const std::vector<Judgement>& judgements) {
     }
     out += ".\n";
   }
+  return out;
+}
+
+// The same and the classes, for somebody who asks for no more.
+std::string short_summary(const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes) {
+  std::string out = "| predicted | points | median error | 95th percentile |\n|---|---:|---:|---:|\n";
+  const auto line = [&](const std::string& what, const ErrorSummary& e) {
+    if (e.points > 0) out += fmt::format("| {} | {} | {} | {} |\n", what, e.points, percent(e.median), percent(e.p95));
+  };
+  for (const auto& [kind, what] : held_out_kinds) {
+    line(std::string(what), pooled(judgements, kind));
+    if (kind == Kind::sizes) line("the same by log-log interpolation, without a model", pooled_floor(judgements));
+  }
+  for (const JudgedClass& c : classes) line(fmt::format("a whole system, by the class `{}` of the other systems", c.name), c.error);
   return out;
 }
 
@@ -133,7 +150,13 @@ std::string summary(const std::vector<Judgement>& judgements) {
   return out + "\n";
 }
 
-constexpr std::string_view begin_mark = "<!-- validate:begin -->\n", end_mark = "<!-- validate:end -->";
+std::string with_between(std::string_view text, std::string_view marks, const std::string& what) {
+  const std::string begin_mark = fmt::format("<!-- {}:begin -->\n", marks), end_mark = fmt::format("<!-- {}:end -->", marks);
+  const auto begin = text.find(begin_mark), end = text.find(end_mark);
+  if (begin == text.npos || end == text.npos || end < begin)
+    throw InputError(fmt::format("README.md: the markers <!-- {0}:begin --> and <!-- {0}:end --> are missing", marks));
+  return std::string(text.substr(0, begin + begin_mark.size())) + what + std::string(text.substr(end));
+}
 
 }  // namespace
 
@@ -203,10 +226,11 @@ std::string results_page(const std::vector<Judgement>& judgements) {
 }
 
 std::string with_summary(std::string_view text, const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes) {
-  const auto begin = text.find(begin_mark), end = text.find(end_mark);
-  if (begin == text.npos || end == text.npos || end < begin)
-    throw InputError("README.md: the markers <!-- validate:begin --> and <!-- validate:end --> are missing");
-  return std::string(text.substr(0, begin + begin_mark.size())) + summary(judgements) + summary(classes) + std::string(text.substr(end));
+  return with_between(text, "validate", summary(judgements) + summary(classes));
+}
+
+std::string with_short_summary(std::string_view text, const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes) {
+  return with_between(text, "errors", short_summary(judgements, classes));
 }
 
 std::string baseline_text(const std::vector<Judgement>& judgements) {

@@ -17,6 +17,8 @@ std::string results_page(const std::vector<Judgement>& judgements);
 // The text with the summary between the markers "<!-- validate:begin -->" and "<!-- validate:end -->"; throws InputError if they are not
 // there.
 std::string with_summary(std::string_view text, const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes = {});
+// The project's first page, with what it comes to between "<!-- errors:begin -->" and "<!-- errors:end -->"; likewise.
+std::string with_short_summary(std::string_view text, const std::vector<Judgement>& judgements, const std::vector<JudgedClass>& classes);
 
 std::string baseline_text(const std::vector<Judgement>& judgements);
 // A line for each reference whose held-out error is larger than in the baseline, or that the baseline lacks.
