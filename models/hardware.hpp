@@ -56,7 +56,8 @@ struct Regime {
 // itself at wire_efficiency x link rate (x message_efficiency, x eager_efficiency when S < rendezvous_threshold). Here the
 // sender is free, or at once when S < eager_below(). After it come the overhead of the path's class, which occupies nobody,
 // and at b receive_overhead. A reduction of S bytes costs reduce_launch + S / reduce_rate, before it a message that neither an
-// NVLink nor a NIC brings, outside NCCL, S / copy_rate, for a core copies it from its neighbour's memory; of the whole message of the
+// NVLink nor a NIC brings, outside NCCL, S / copy_rate, for a core copies it from its neighbour's memory (ranks that share a GPU add it up
+// where it lies: sim/executor/gpu_memory.hpp); of the whole message of the
 // collective what fits into reduce_cache goes at these rates, what fits into last_level_cache at those beyond the cache, and the rest at
 // those in memory, which are never above those of nearer ones. Overheads of the receives of one step add up after the last has arrived. A
 // call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies

@@ -202,20 +202,14 @@ int ranks_of_fullest_socket(const Server& server, const Fabric& fabric, const st
   return most;
 }
 
-int ranks_of_fullest_gpu(const Server& server, const Fabric& fabric, const std::vector<PlacedJob>& jobs) {
-  std::vector<int> ranks(static_cast<std::size_t>(fabric.endpoints() / server.ranks));
-  int most = 1;
-  for (const PlacedJob& job : jobs)
-    for (const int endpoint : job.placement) most = std::max(most, ++ranks[static_cast<std::size_t>(endpoint / server.ranks)]);
-  return most;
-}
-
 // What each rank has of what the ranks of a socket, or of a GPU, have between them.
 HardwareProfile of_each_rank(const HardwareProfile& hardware, const Server& server, const Fabric& fabric,
                              const std::vector<PlacedJob>& jobs) {
   if (server.cores > 0) return hardware.shared_by(ranks_of_fullest_socket(server, fabric, jobs));
-  if (server.ranks > 0) return hardware.shared_by_ranks_of_gpu(ranks_of_fullest_gpu(server, fabric, jobs));
-  return hardware;
+  if (server.ranks == 0) return hardware;
+  std::size_t ranks = 0;
+  for (const PlacedJob& job : jobs) ranks += job.placement.size();
+  return hardware.shared_by_ranks_of_gpu(static_cast<int>(std::max<std::size_t>(1, ranks)));
 }
 
 constexpr std::uint64_t few_events = 10'000'000;  // some seconds

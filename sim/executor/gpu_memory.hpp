@@ -9,10 +9,12 @@
 namespace weft {
 
 struct GpuMemory {
-  Bytes of_step;  // that a rank reads and writes in a step, at most: a copy moves its bytes twice, a sum three times
-  double of_sums =
-      1;  // what all sums of the schedule move, over three times their bytes: several to one place are one pass over all of them
-  Bytes homecoming = {};  // what is in the second message at the end, of the rank with the most, and is copied to where the result belongs
+  // That a rank reads and writes in a step, at most: a copy moves its bytes twice, a sum three times.
+  Bytes of_step;
+  // What all sums of the schedule move, over three times their bytes: several to one place are one pass over all of them.
+  double of_sums = 1;
+  // What is in the second message at the end, of the rank with the most, and is copied to where the result belongs.
+  Bytes homecoming = {};
 };
 
 // `message`: of one rank. Goes through all transfers.
