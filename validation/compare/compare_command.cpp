@@ -143,7 +143,7 @@ std::string header(const Asked& asked) {
   const std::string links = describe_links(s.fabric.spec);
   std::string out =
       fmt::format("\n# measured here over {}, simulated on {} ({})\n", asked.settings.transport, asked.settings.compare, s.name);
-  out += fmt::format("#   simulated: fabric {}{}{}; hardware {}, network {}, order {}, seed {}\n", describe(s.fabric.spec),
+  out += fmt::format("#   simulated: fabric {}{}{}; hardware {}, network {}, order {}, seed {}\n", describe(s.fabric.spec, s.server),
                      links.empty() ? "" : "; ", links, describe(s.hardware), name_of(s.network), order_policy, s.seed);
   if (!s.workload.compressions.empty())
     out += fmt::format("#   compression {}, its kernels simulated at the rates of one core\n", label(*asked.settings.compression));

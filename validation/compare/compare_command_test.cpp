@@ -81,6 +81,17 @@ TEST_CASE("bench --compare prints a simulated time beside every measured one") {
   }
 }
 
+TEST_CASE("bench --compare names the servers that it simulates") {
+  Json json = star_of_four();
+  json["fabric"]["nodes"] = 1;
+  json["server"] = Json{{"preset", "shared_gpu"}, {"ranks", 2}};
+  const ScenarioFile file(json);
+  const Ran out = ran(weft_program + " bench --compare " + file.path() + " --algorithm ring -n 2 -b 64K --iterations 2");
+  CAPTURE(out.printed);
+  CHECK(out.status == 0);
+  CHECK(out.printed.find("simulated: fabric star, 1 node; servers shared_gpu: 2 ranks; ") != std::string::npos);
+}
+
 TEST_CASE("bench --compare keeps the trace that was asked for") {
   const ScenarioFile file(star_of_four());
   const std::string trace = file.path() + ".trace";
