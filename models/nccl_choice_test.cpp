@@ -127,15 +127,7 @@ TEST_CASE("nccl tuning: an NVSwitch that adds is used within a server, for large
 }
 
 TEST_CASE("nccl tuning: CollNet is chosen where switches between servers add, direct only where an NVSwitch joins at most 8 GPUs") {
-  NcclQuestion q{.ranks = 32,
-                 .servers = 4,
-                 .nvlink = true,
-                 .switch_adds = true,
-                 .sharp = true,
-                 .nvlinks_join_all = true,
-                 .nics = 8,
-                 .inside = one_server.inside,
-                 .outside = 3200_Gbps};
+  NcclQuestion q = servers_with_sharp;
   CHECK(nccl_choice({}, q, 1_GiB).pattern == NcclAlgorithm::nvls);
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::tree);
   q.switch_adds = false, q.inside = 1920_Gbps;  // A100

@@ -194,15 +194,7 @@ TEST_CASE("nccl tuning: where switches between servers add, a call waits for the
 }
 
 TEST_CASE("nccl tuning: CollNet's estimate is its latencies and twice the message on NVLinks, once on NICs") {
-  NcclQuestion q{.ranks = 32,
-                 .servers = 4,
-                 .nvlink = true,
-                 .switch_adds = true,
-                 .sharp = true,
-                 .nvlinks_join_all = true,
-                 .nics = 8,
-                 .inside = one_server.inside,
-                 .outside = 3200_Gbps};
+  NcclQuestion q = servers_with_sharp;
   const auto us = [&](NcclAlgorithm algorithm, Bytes size) {
     q.algorithm = algorithm;
     const Regime regime = nccl_choice({}, q, size);

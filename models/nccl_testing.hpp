@@ -20,4 +20,15 @@ inline Regime with_channels(Regime regime, int channels) {
 // 8 H100 on an NVSwitch.
 inline constexpr NcclQuestion one_server = {.ranks = 8, .nvlink = true, .switch_adds = true, .inside = BitsPerSecond{8 * 370'800'000'000}};
 
+// 4 of them with a NIC of 400 Gb/s for each GPU, below switches that add.
+inline constexpr NcclQuestion servers_with_sharp = {.ranks = 32,
+                                                    .servers = 4,
+                                                    .nvlink = true,
+                                                    .switch_adds = true,
+                                                    .sharp = true,
+                                                    .nvlinks_join_all = true,
+                                                    .nics = 8,
+                                                    .inside = one_server.inside,
+                                                    .outside = 3200_Gbps};
+
 }  // namespace weft

@@ -79,7 +79,7 @@ struct FitOptions {
 struct FittedParameter {
   FitParameter parameter;
   double value = 0;
-  bool determined = true;        // false: left at what is usual of hosts, else at its initial value, which fits as well
+  bool determined = true;        // false: left at what is usual, else at its initial value, which fits as well
   std::string_view usual = {};   // of what it then has the usual value, "hosts" or "GPUs"; empty: it keeps its initial one
   bool at_bound = false;         // it would go further than it may: the model lacks something
   double objective_without = 0;  // rise of the mean loss when it is left there and the others adapt
