@@ -75,12 +75,8 @@ void Objective::keep_biases_to_what_is_taken() {
   for (const FitParameter& p : parameters_) initial.push_back(p.initial);
   for (FitParameter& p : parameters_) {
     if (p.unit != Unit::bias || p.high <= p.initial) continue;
-    const HardwareProfile hardware = hardware_at(initial);
-    Simulator& simulator = simulators_->at(initial);
-    const bool is_taken = std::ranges::any_of(points_, [&](const FitPoint* point) {
-      const std::optional<Regime> regime = simulator.nccl_regime(point->setup, hardware);
-      return regime && taken.at(p.name)(*regime);
-    });
+    const bool is_taken = std::ranges::any_of(nccl_regimes(initial),
+                                              [&](const std::optional<Regime>& regime) { return regime && taken.at(p.name)(*regime); });
     if (!is_taken) p.high = std::max(p.low, p.initial);
   }
 }
@@ -132,6 +128,14 @@ std::vector<CostAtSize> Objective::calls(const std::vector<double>& values) {
   const HardwareProfile hardware = hardware_at(values);
   std::vector<CostAtSize> out;
   for (const FitPoint* p : points_) out.push_back(simulator.call_of(p->setup, hardware));
+  return out;
+}
+
+std::vector<std::optional<Regime>> Objective::nccl_regimes(const std::vector<double>& values) {
+  Simulator& simulator = simulators_->at(values);
+  const HardwareProfile hardware = hardware_at(values);
+  std::vector<std::optional<Regime>> out;
+  for (const FitPoint* p : points_) out.push_back(simulator.nccl_regime(p->setup, hardware));
   return out;
 }
 

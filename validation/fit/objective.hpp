@@ -59,6 +59,8 @@ class Objective {
   std::vector<double> launched_us(const std::vector<double>& values) const;
   // The points as costs by size name them.
   std::vector<CostAtSize> calls(const std::vector<double>& values);
+  // By point, how NCCL runs it; none of other libraries.
+  std::vector<std::optional<Regime>> nccl_regimes(const std::vector<double>& values);
   // By point, the sizes of the messages that it sends, each once; none of calls of NCCL.
   std::vector<std::vector<std::int64_t>> message_sizes(const std::vector<double>& values);
   // log(simulated / measured) by point. Behind them what the factors of published values, the biases, the rates of hosts and the overhead

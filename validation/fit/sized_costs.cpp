@@ -267,43 +267,80 @@ double nearer(double factor, double wanted, double reached) {
   return std::clamp(std::exp(std::log(factor) * (reached * wanted > 0 ? share : max_at_once)), min_factor, max_factor);
 }
 
-// A call of a size between two neighbours of a series, and between which times it is expected.
-struct Between {
+// A call of a size that was not measured, near sizes of a series that were, and between which times it is expected. Sizes above `above` are
+// no affair of it.
+struct Expected {
   FitPoint point;
-  Bytes above;  // the size of the larger neighbour
+  Bytes above;
   double least_us = 0, most_us = 0;
+  std::string but_of = {};  // nothing is expected of what runs like this
 };
 
-// At every power of two between the sizes of the points, for each series by itself. By point: `us`, simulated, and `calls`. Where another
-// algorithm is run from some size on, times may jump: but of NCCL that size is not known, only expected.
-std::vector<Between> between(const std::vector<const FitPoint*>& points, const std::vector<double>& us,
-                             const std::vector<CostAtSize>& calls) {
-  constexpr double alike = 1.2;  // times a byte
+// What two sizes of a series take for each byte, and whether it is about the same: then the links are what limits both.
+struct EachByte {
+  double least_us, most_us;
+  bool is_alike() const {
+    constexpr double alike = 1.2;
+    return most_us <= alike * least_us;
+  }
+};
+
+// By point, the algorithm that runs, of NCCL with its protocol.
+std::vector<std::string> as_run(Objective& objective, const std::vector<double>& values) {
+  std::vector<std::string> out;
+  for (const CostAtSize& call : objective.calls(values)) out.push_back(call.algorithm);
+  const std::vector<std::optional<Regime>> regimes = objective.nccl_regimes(values);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (regimes[i]) out[i] += fmt::format(" {}", name_of(regimes[i]->protocol));
+  return out;
+}
+
+// At every power of two between the sizes of the points, and at twice the largest one, for each series by itself. By point: `us`,
+// simulated, and `runs`, as above. Where another algorithm is run from some size on, times may jump: but of NCCL that size is not known,
+// only expected. So beyond the sizes that were measured NCCL alone is expected to go on, where it is to change.
+std::vector<Expected> expected(const std::vector<const FitPoint*>& points, const std::vector<double>& us,
+                               const std::vector<std::string>& runs) {
   std::map<std::string, std::map<std::int64_t, std::size_t>> by_series;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const MeasuredSetup& e = points[i]->setup;
     by_series[fmt::format("{} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, e.nodes, e.of_each_node, e.from, e.to)]
         .try_emplace(e.size.count, i);
   }
-  std::vector<Between> out;
-  for (const auto& [series, sizes] : by_series)
-    for (auto below = sizes.begin(); below != sizes.end() && std::next(below) != sizes.end(); ++below) {
+  std::vector<Expected> out;
+  const auto add = [&](std::size_t near, std::int64_t size, std::int64_t above, double least_us, double most_us) {
+    out.push_back({*points[near], Bytes{above}, least_us, most_us});
+    out.back().point.setup.size = Bytes{size};
+    out.back().point.measured.size_bytes = size;
+  };
+  using Size = std::map<std::int64_t, std::size_t>::const_iterator;
+  const auto each_byte = [&](Size a, Size b) {
+    const auto [least, most] = std::minmax({us[a->second] / static_cast<double>(a->first), us[b->second] / static_cast<double>(b->first)});
+    return EachByte{least, most};
+  };
+  for (const auto& [series, sizes] : by_series) {
+    const bool is_nccl = points[sizes.begin()->second]->setup.algorithm.name == "nccl";
+    for (auto below = sizes.begin(); std::next(below) != sizes.end(); ++below) {
       const auto above = std::next(below);
-      const bool is_nccl = points[below->second]->setup.algorithm.name == "nccl";
-      if (!is_nccl && calls[below->second].algorithm != calls[above->second].algorithm) continue;
+      if (!is_nccl && runs[below->second] != runs[above->second]) continue;
       const auto [least, most] = std::minmax(us[below->second], us[above->second]);
-      const auto [min_a_byte, max_a_byte] =  // by value
-          std::minmax({us[below->second] / static_cast<double>(below->first), us[above->second] / static_cast<double>(above->first)});
+      const EachByte a_byte = each_byte(below, above);
       for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {
-        out.push_back({*points[below->second], Bytes{above->first}, least, most});
-        if (max_a_byte <= alike * min_a_byte) {
-          out.back().least_us = std::max(least, min_a_byte * static_cast<double>(size));
-          out.back().most_us = std::min(most, max_a_byte * static_cast<double>(size));
-        }
-        out.back().point.setup.size = Bytes{size};
-        out.back().point.measured.size_bytes = size;
+        const auto bytes = static_cast<double>(size);
+        if (a_byte.is_alike())
+          add(below->second, size, above->first, std::max(least, a_byte.least_us * bytes), std::min(most, a_byte.most_us * bytes));
+        else
+          add(below->second, size, above->first, least, most);
       }
     }
+    const auto largest = std::prev(sizes.end());
+    const auto after_quarter = sizes.upper_bound(largest->first / 4);
+    if (!is_nccl || after_quarter == sizes.begin()) continue;
+    if (const EachByte a_byte = each_byte(std::prev(after_quarter), largest); a_byte.is_alike()) {
+      const std::int64_t size = 2 * largest->first;
+      add(largest->second, size, size, a_byte.least_us * static_cast<double>(size), a_byte.most_us * static_cast<double>(size));
+      out.back().but_of = runs[largest->second];
+    }
+  }
   return out;
 }
 
@@ -324,22 +361,23 @@ double& factor_of(const CostAtSize& call, Bytes above, const std::vector<CostAtS
 }
 
 // Between two sizes a call takes no less than at the smaller one and no more than at the larger, and where the links are what limits both,
-// which then take about as long for each byte, it does so, too: whatever NCCL is expected to choose there, and wherever a fitted threshold
-// lies. Where it would not, there are factors that hold it.
-void hold_between(Objective& objective, const std::vector<double>& values, std::vector<CostAtSize>& costs) {
+// which then take about as long for each byte, it does so, too, and so does one twice as large as the largest: whatever NCCL is expected to
+// choose there, and wherever a fitted threshold lies. Where it would not, there are factors that hold it.
+void hold(Objective& objective, const std::vector<double>& values, std::vector<CostAtSize>& costs) {
   constexpr double outside = 1.02;
   constexpr int rounds = 3;
-  std::vector<Between> all = between(objective.points(), objective.simulated(values, costs), objective.calls(values));
+  std::vector<Expected> all = expected(objective.points(), objective.simulated(values, costs), as_run(objective, values));
   for (int round = 0; round < rounds && !all.empty(); ++round) {
     std::vector<const FitPoint*> points;
-    for (const Between& b : all) points.push_back(&b.point);
+    for (const Expected& e : all) points.push_back(&e.point);
     Objective there = objective.on(std::move(points));
     const std::vector<double> us = there.simulated(values, costs);
     const std::vector<CostAtSize> calls = there.calls(values), before = costs;
-    std::vector<Between> held;
+    const std::vector<std::string> runs = as_run(there, values);
+    std::vector<Expected> held;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double wanted = std::clamp(us[i], all[i].least_us, all[i].most_us);
-      if (std::max(us[i], wanted) <= outside * std::min(us[i], wanted)) continue;
+      if (runs[i] == all[i].but_of || std::max(us[i], wanted) <= outside * std::min(us[i], wanted)) continue;
       double& factor = factor_of(calls[i], all[i].above, before, costs);
       factor = std::clamp(factor * wanted / us[i], min_factor, max_factor);
       held.push_back(std::move(all[i]));
@@ -447,7 +485,7 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
     }
   }
   out.insert(out.begin(), of_messages.begin(), of_messages.end());
-  hold_between(objective, values, out);
+  hold(objective, values, out);
   for (CostAtSize& cost : out) cost.factor = std::round(cost.factor * 1e4) / 1e4;
   return out;
 }

@@ -179,6 +179,33 @@ TEST_CASE("sized costs: what holds the sizes between two measured ones leaves th
   for (std::size_t i = 0; i < us.size(); ++i) CHECK(with[i] == doctest::Approx(us[i]).epsilon(0.005));
 }
 
+TEST_CASE("sized costs: where NCCL is to change its protocol beyond the sizes that were measured, those go on as they did") {
+  // Two servers take 1 ns for each byte, far longer than the profile says, of the last size in LL and of a quarter of it. NCCL runs twice
+  // this size in another protocol, of which nothing is known but what the profile says: much less, even with LL's factor.
+  const OpenScenario open = open_pair({"simple_hops", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {1};
+  const auto at = [](std::int64_t size) {
+    return FitPoint{.measured = {.ranks = 2,
+                                 .collective = "allreduce",
+                                 .algorithm = "nccl",
+                                 .size_bytes = size,
+                                 .time_us = 1e-3 * static_cast<double>(size)},
+                    .setup = {.collective = "allreduce", .algorithm = {"nccl"}, .ranks = 2, .size = Bytes{size}, .nodes = 2}};
+  };
+  std::vector<FitPoint> all;
+  for (std::int64_t size = 4 << 10; size <= 64 << 20; size *= 2) all.push_back(at(size));
+  const Objective any(open, {&all[0]}, std::make_shared<Simulators>(open), Precision::told);
+  const auto protocol_of = [&](const FitPoint& point) { return any.on({&point}).nccl_regimes(values).front()->protocol; };
+  const auto other = std::ranges::find_if(all, [&](const FitPoint& p) { return protocol_of(p) != protocol_of(all.front()); });
+  REQUIRE(other - all.begin() >= 3);
+  REQUIRE(other != all.end());
+  Objective objective(open, {&other[-3], &other[-1]}, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<CostAtSize> costs = sized_costs(objective, values);
+  const std::vector<double> measured = objective.simulated(values, costs);
+  CHECK(measured[1] == doctest::Approx(other[-1].measured.time_us).epsilon(0.05));
+  CHECK(any.on({&other[0]}).simulated(values, costs).front() == doctest::Approx(2 * measured[1]).epsilon(0.1));
+}
+
 TEST_CASE("sized costs: calls behind the launches of one process say what they take at most, those above them what they take") {
   // NCCL between two servers, measured to take more and more times as long as the profile says, but no less than the launches of the 24
   // GPUs of a process, 24 x 4.4 us. Where what was measured is just above these and what is simulated far below, a factor of the one over
