@@ -33,10 +33,15 @@ struct Member {
     const Json file = parse_json(read_file(profile_of(r)), problems);
     for (const Json& name : file.value("/calibration/undetermined"_json_pointer, Json::array()))
       undetermined.insert(name.get<std::string>());
-    is_on_nvlinks = std::ranges::all_of(points, [&](const FitPoint& p) {
-      const std::optional<Regime> regime = simulator.nccl_regime(p.setup, profile);
-      return regime && regime->nvlink;
-    });
+    std::vector<std::optional<Regime>> regimes;
+    for (const FitPoint& p : points) regimes.push_back(simulator.nccl_regime(p.setup, profile));
+    is_on_nvlinks = std::ranges::all_of(regimes, [](const auto& of) { return of && of->nvlink; });
+    // Where no call was in LL, what calls cost on top of the table is not told from what the other protocols take longer to start.
+    const bool is_in_ll = std::ranges::any_of(regimes, [](const auto& of) { return of && of->protocol == NcclProtocol::ll; });
+    if (!is_in_ll && std::ranges::all_of(regimes, [](const auto& of) { return of.has_value(); })) {
+      profile.call_overhead = HardwareProfile{}.call_overhead;
+      undetermined.insert("call_overhead");
+    }
   }
 
   std::vector<double> errors(const HardwareProfile& hardware) {

@@ -1,4 +1,5 @@
 #include "models/training/read.hpp"
+#include "sim/cases/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/classes.hpp"
 #include "validation/refit.hpp"
@@ -211,6 +212,34 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   CHECK(classes[0].error.p95 == doctest::Approx(0.1));
   CHECK(judge_classes({one})[0].error.points == 0);
   CHECK(table_of(judge_classes({one})).find("one system only") != std::string::npos);
+}
+
+TEST_CASE("validate: what calls of NCCL cost on top of its table is known of systems of a class that measured some in LL") {
+  // Each call of the slow system takes 20 us longer. Those of the other one are as in the table, and so it is predicted from the slow one,
+  // unless that measured a short call, too: then half of what it has counts (as a mean, with the 6.6 us of the table).
+  const Made made;
+  std::string scenario = pair_scenario;
+  scenario.replace(scenario.find("\"ring\""), 6, "\"nccl\"");
+  const auto file = made.folder.file("nccl.json", scenario);
+  Simulator simulator(load_cases(file).front().scenario);
+  const auto line_of = [&](std::int64_t size, const HardwareProfile& hardware) {
+    return fmt::format("2,allreduce,nccl,{},{}\n", size,
+                       simulator.time_us({.collective = "allreduce", .algorithm = {"nccl"}, .ranks = 2, .size = Bytes{size}}, hardware));
+  };
+  const auto reference_of = [&](const std::string& name, const std::string& lines) {
+    made.folder.file(name + ".csv", "ranks,collective,algorithm,size_bytes,time_us\n" + lines);
+    return read_reference(made.folder.file(name + "_reference.json", fmt::format(R"({{"name": "{0}", "about": "Made up.",
+        "scenario": "nccl.json", "measurements": ["{0}.csv"], "profile": "{0}.json", "class": "pairs"}})",
+                                                                                 name)));
+  };
+  const HardwareProfile quick, slow{.call_overhead = 20_us};
+  made.folder.file("quick.json", R"({"schema": 1})");
+  made.folder.file("slow.json", R"({"schema": 1, "call_overhead": {"value": "20us", "source": "made up"}})");
+  const Reference other = reference_of("quick", line_of(8, quick));
+  const Reference long_calls = reference_of("slow", line_of(64 << 20, slow));
+  CHECK(judge_classes({other, long_calls})[0].members[0].error.median < 0.001);
+  const Reference all_calls = reference_of("slow", line_of(8, slow) + line_of(64 << 20, slow));
+  CHECK(judge_classes({other, all_calls})[0].members[0].error.median > 0.2);
 }
 
 TEST_CASE("validate: a backward pass is judged by the times of its layers, and its device is fitted to the models that are not held out") {
