@@ -23,16 +23,16 @@ struct Member {
   HardwareProfile profile;
   Simulator simulator;
   std::vector<FitPoint> points;
-  std::set<std::string> undetermined;
-  bool is_on_nvlinks = false;  // all calls of NCCL
+  std::set<std::string> fitted, undetermined;  // names of parameters
+  bool is_on_nvlinks = false;                  // all calls of NCCL
 
   explicit Member(const Reference& r) : reference(&r), simulator(scenario_of(r)) {
     profile = simulator.scenario().hardware;
     points = points_of(r, simulator);
     std::vector<Problem> problems;
     const Json file = parse_json(read_file(profile_of(r)), problems);
-    for (const Json& name : file.value("/calibration/undetermined"_json_pointer, Json::array()))
-      undetermined.insert(name.get<std::string>());
+    for (const auto& [key, names] : {std::pair{"/calibration/parameters", &fitted}, {"/calibration/undetermined", &undetermined}})
+      for (const Json& name : file.value(Json::json_pointer(key), Json::array())) names->insert(name.get<std::string>());
     std::vector<std::optional<Regime>> regimes;
     for (const FitPoint& p : points) regimes.push_back(simulator.nccl_regime(p.setup, profile));
     is_on_nvlinks = std::ranges::all_of(regimes, [](const auto& of) { return of && of->nvlink; });
@@ -69,15 +69,15 @@ void keep_costs_of_messages(HardwareProfile& profile) {
 }
 
 // Where some systems of a class tell how hosts reduce, those that were measured without a reduction do it as is usual.
-HardwareProfile completed(HardwareProfile profile, const Reference& of, const std::vector<Member>& members) {
-  const auto fits = [](const Reference& r, const char* name) { return std::ranges::count(r.fit.parameters, name) > 0; };
+HardwareProfile completed(const Member& of, const std::vector<Member>& members) {
+  HardwareProfile profile = of.profile;
   const auto as_usual = [&](const char* name) { find_hardware_parameter(name)->set(profile, usual_of_hosts(name)->value); };
-  if (std::ranges::none_of(members, [&](const Member& m) { return fits(*m.reference, "reduce_rate"); })) return profile;
-  if (!fits(of, "reduce_rate"))
+  if (std::ranges::none_of(members, [&](const Member& m) { return m.fitted.contains("reduce_rate"); })) return profile;
+  if (!of.fitted.contains("reduce_rate"))
     for (const char* name :
          {"reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "initial_copies", "page_fault_rate", "call_overhead"})
       as_usual(name);
-  if (!fits(of, "local_copy")) as_usual("local_copy");
+  if (!of.fitted.contains("local_copy")) as_usual("local_copy");
   return profile;
 }
 
@@ -109,7 +109,7 @@ class Representatives {
  public:
   explicit Representatives(const std::vector<Member>& members) : members_(members) {
     for (const Member& of : members) {
-      HardwareProfile profile = completed(of.profile, *of.reference, members);
+      HardwareProfile profile = completed(of, members);
       keep_costs_of_messages(profile);
       profiles_.push_back(std::move(profile));
     }
@@ -134,7 +134,7 @@ class Representatives {
  private:
   // Of a call of NCCL nothing is usual.
   bool is_of_hosts(const HardwareParameter& p) const {
-    const auto fits = [&](const Member& m) { return std::ranges::count(m.reference->fit.parameters, p.name) > 0; };
+    const auto fits = [&](const Member& m) { return m.fitted.contains(p.name); };
     return p.name != "call_overhead" && usual_of_hosts(p.name) && std::ranges::any_of(members_, fits);
   }
   bool of_hosts() const {

@@ -12,8 +12,8 @@ namespace weft {
 namespace {
 
 std::filesystem::path start_of(const Reference& reference) {
-  if (!reference.fit.start.is_string()) throw InputError(reference.name + ": /fit/start: must be a device's name");
-  return project_scenarios() / "devices" / (reference.fit.start.get<std::string>() + ".json");
+  if (!reference.fit || !reference.fit->start.is_string()) throw InputError(reference.name + ": /fit/start: must be a device's name");
+  return project_scenarios() / "devices" / (reference.fit->start.get<std::string>() + ".json");
 }
 
 ErrorSummary error_of(const std::vector<MeasuredBackward>& passes, const DeviceProfile& device, bool fitted) {
@@ -69,13 +69,13 @@ void refit_device(const Reference& reference, std::ostream& out) {
   const std::vector<MeasuredBackward> passes = passes_of(reference);
   const std::string text = read_file(start_of(reference));
   const DeviceProfile start = read_device(text, start_of(reference).string());
-  const DeviceProfile device = fit_device(passes, start, reference.fit.parameters);
+  const DeviceProfile device = fit_device(passes, start, reference.fit->parameters);
   const ErrorSummary fitted = error_of(passes, device, true), held_out = error_of(passes, device, false);
   std::vector<Problem> problems;
-  Json json = with_fitted(parse_json(text, problems), device, reference.layers.front().dtype, reference.fit.parameters);
+  Json json = with_fitted(parse_json(text, problems), device, reference.layers.front().dtype, reference.fit->parameters);
   json["description"] = fmt::format("Fitted to {}.", reference.about);
   json["calibration"] = {{"command", fmt::format("weft validate --refit validation/references/{}.json", reference.name)},
-                         {"start", reference.fit.start},
+                         {"start", reference.fit->start},
                          {"fitted_error", in_json(fitted)},
                          {"held_out_error", in_json(held_out)}};
   make_folder_of(reference.profile);

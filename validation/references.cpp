@@ -152,7 +152,8 @@ template <>
 struct Declared<ReferenceFit> {
   static Declaration<ReferenceFit> declaration() {
     return {.doc = "How the profile is fitted.",
-            .fields = {required("parameters", &ReferenceFit::parameters, "As of weft calibrate --fit."),
+            .fields = {optional("parameters", &ReferenceFit::parameters,
+                                "As of weft calibrate --fit; those that it fits without that flag, unless given."),
                        optional("start", &ReferenceFit::start, "The hardware where the fit starts.")}};
   }
 };

@@ -70,9 +70,8 @@ struct HeldOutRule {
 
 // How the profile of a reference was come by, so that `weft validate --refit` can do it again.
 struct ReferenceFit {
-  std::vector<std::string> parameters = {};  // empty: it is not fitted by calibrate
+  std::vector<std::string> parameters = {};  // empty: what weft calibrate fits (validation/fit/defaults.hpp); of a device always some
   Json start = "ideal";                      // the scenario's "hardware" where the fit starts
-  bool given() const { return !parameters.empty(); }
 };
 
 // A backward pass of which a file says when gradients became ready (validation/layers/ready_gradients.hpp).
@@ -95,9 +94,9 @@ struct Reference {
   ReferenceRows select = {};
   std::vector<MeasuredLayers> layers = {};  // instead of measurements: `profile` is that of a device
   HeldOutRule hold_out = {};
-  std::filesystem::path profile = {};  // instead of the scenario's hardware
-  ReferenceFit fit = {};
-  std::string server_class = {};  // systems of one class are each predicted from the others' profiles
+  std::filesystem::path profile = {};    // instead of the scenario's hardware
+  std::optional<ReferenceFit> fit = {};  // nothing: its profile is not fitted
+  std::string server_class = {};         // systems of one class are each predicted from the others' profiles
   std::vector<Claim> claims = {};
   bool skip_bad = false;  // lines of the measurements that cannot be used; not of the file, but of who reads it
 };

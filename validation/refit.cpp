@@ -2,6 +2,7 @@
 
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "validation/fit/defaults.hpp"
 #include "validation/fit/library_that_ran.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/layer_reference.hpp"
@@ -36,11 +37,15 @@ std::filesystem::path profile_of(const Reference& reference) {
 
 void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   if (!reference.layers.empty()) return refit_device(reference, out);
-  const OpenScenario asked(reference.scenario, {{"/hardware", reference.fit.start}}, reference.fit.parameters);
+  const std::vector<Setting> start = {{"/hardware", reference.fit->start}};
+  const OpenScenario asked(reference.scenario, start, reference.fit->parameters);
   Simulator simulator(asked.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);
-  FitOptions options{.folds = 0, .starts = 3, .budget = 60'000'000};  // so that all references take minutes
-  const OpenScenario told = asked.with_ways_measured(ways_between_servers(points, simulator));
+  FitOptions options{.folds = 0};
+  const std::set<PathClass> ways = ways_between_servers(points, simulator);
+  const bool by_default = reference.fit->parameters.empty();
+  const OpenScenario told =
+      (by_default ? open_by_default(reference.scenario, start, points, ways, simulator) : asked).with_ways_measured(ways);
   const OpenScenario open = with_library_that_ran(told, libraries_that_may_have_run(told, points, options));
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);

@@ -166,8 +166,9 @@ void refuse_idle_rule(const Reference& reference, const std::vector<FitPoint>& p
 
 std::vector<FitPoint> points_of(const Reference& reference, Simulator& simulator, std::vector<std::string>* skipped) {
   const bool by_size = reference.held_out.empty() && !reference.hold_out.given();
-  const bool rates_are_fitted = std::ranges::any_of(
-      reference.fit.parameters, [](const std::string& name) { return name.starts_with('/') && name.ends_with("bandwidth"); });
+  const bool rates_are_fitted = reference.fit && std::ranges::any_of(reference.fit->parameters, [](const std::string& name) {
+                                  return name.starts_with('/') && name.ends_with("bandwidth");
+                                });
   const Selection selection{.renames = reference.select.rename, .hold_out = by_size, .wire_is_known = !rates_are_fitted};
   std::vector<FitPoint> points;
   const auto add = [&](const std::vector<std::filesystem::path>& files, bool fitted) {
@@ -239,7 +240,7 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
   }
   if (a.refit)
     for (const Reference& reference : references)
-      if (reference.fit.given()) refit(reference, out, err);
+      if (reference.fit) refit(reference, out, err);
   for (const Reference& reference : references) {
     judgements.push_back(judge(reference));
     for (const std::string& line : judgements.back().skipped) err << "weft: skipped " << line << "\n";

@@ -8,6 +8,7 @@
 #include "sim/json/json_text.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
+#include "validation/fit/defaults.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/fit/library_that_ran.hpp"
 #include "validation/fit/measured_file.hpp"
@@ -305,23 +306,6 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
 }
 
-// What is fitted to a matrix of pairs when nobody says: rates of the server's links, in both directions at once too where the server gives
-// some, and overheads of copies. None where there is no server.
-std::vector<std::string> parameters_of_pairs(const Server& server) {
-  if (server.is_sub_node()) return {};
-  std::vector<std::string> out = {"/server/links/*/bandwidth", "send_overhead", "sockets_overhead"};
-  if (std::ranges::any_of(server.links, [](const ServerLink& link) { return link.contention.duplex_rate.count > 0; }))
-    out.emplace_back("/server/links/*/contention/duplex_rate");
-  return out;
-}
-
-// What is fitted to ranks that share a GPU when nobody says: what launches cost, and the rates of its memory and of its cache.
-std::vector<std::string> parameters_of_shared_gpu() {
-  return {"call_overhead",       "pcie_overhead",         "reduce_launch",
-          "reduce_rate",         "reduce_rate_in_memory", "copy_rate",
-          "copy_rate_in_memory", "last_level_cache",      std::string(name_of_sized_costs)};
-}
-
 }  // namespace
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
@@ -343,10 +327,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (!problems.empty()) throw InputError(std::move(problems));
   const Server server = OpenScenario(a.scenario, settings, {}).scenario().server;
   std::vector<std::string> names = a.fit;
-  if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; }))
-    names = parameters_of_pairs(server);
-  else if (names.empty() && server.ranks > 0)
-    names = parameters_of_shared_gpu();
+  if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; })) names = parameters_of_pairs(server);
   const OpenScenario asked(a.scenario, settings, names);
   const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
@@ -355,13 +336,9 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
                             .flat = a.flat};
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
-  std::vector<MeasuredSetup> measured;
-  for (const FitPoint& p : used.points) measured.push_back(p.setup);
   const std::set<PathClass> ways = ways_between_servers(used.points, simulator);
-  OpenScenario open = asked;
-  if (names.empty())
-    open = OpenScenario(a.scenario, settings, default_parameters(measured, ways)).with_usual(unmeasured_parameters(measured));
-  open = open.with_ways_measured(ways);
+  OpenScenario open =
+      (names.empty() ? open_by_default(a.scenario, settings, used.points, ways, simulator) : asked).with_ways_measured(ways);
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t max_lines = 8;
   for (std::size_t i = 0; i < std::min(max_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";

@@ -14,7 +14,7 @@ struct CalibrateArguments {
   std::vector<std::string> data;  // "FILE" or "FILE:ranks=N,nodes=N,..." (validation/fit/measured_file.hpp)
   std::string scenario;
   std::vector<std::string> set = {};     // "/pointer=value"
-  std::vector<std::string> fit = {};     // empty: default_parameters
+  std::vector<std::string> fit = {};     // empty: as in validation/fit/defaults.hpp
   std::string output = {};               // the profile; its plot stands beside it as .svg
   std::vector<std::string> rename = {};  // "measured=ours"
   std::vector<std::string> only = {};    // measured algorithms

@@ -1,6 +1,7 @@
 #include "validation/fit/fit.hpp"
 
 #include "sim/files/shipped.hpp"
+#include "validation/fit/defaults.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/fit/testing.hpp"
 #include "validation/measurements/renames.hpp"
@@ -333,71 +334,6 @@ TEST_CASE("fit: what the stages of one message do one behind the other is told f
   const FitResult result = fit(open, usable(messages_on(truth, simulator), simulator, {}).points, {.folds = 0, .starts = 2});
   CHECK(named(result, "unpipelined_rate").value == doctest::Approx(60e9).epsilon(0.05));
   CHECK(named(result, "wire_efficiency").value == doctest::Approx(0.8).epsilon(0.05));
-}
-
-TEST_CASE("fit: what no measured call of MPI needs is as is usual of hosts") {
-  const MeasuredSetup gather{.collective = "allgather", .algorithm = {"ring"}, .ranks = 8, .size = 1_KiB, .nodes = 8};
-  MeasuredSetup reduce = gather, large = gather, on_hosts = gather, of_nccl = gather, latency = gather;
-  reduce.collective = large.collective = "allreduce", large.size = 32_MiB;
-  on_hosts.ranks = 16;
-  MeasuredSetup large_on_hosts = on_hosts;
-  large_on_hosts.collective = "allreduce", large_on_hosts.size = 16_MiB;
-  of_nccl.algorithm.name = "nccl", latency.collective = "latency";
-  const auto usual = [](const std::vector<MeasuredSetup>& measured) { return unmeasured_parameters(measured); };
-  const Lines reductions{"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"},
-      in_memory{"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"}, copies{"copy_rate", "copy_rate_in_memory"};
-  const auto all = [](std::vector<Lines> lists) {
-    Lines out;
-    for (const Lines& list : lists) out.insert(out.end(), list.begin(), list.end());
-    out.emplace_back("local_copy");
-    return out;
-  };
-  CHECK(usual({gather}) == all({reductions, in_memory, copies}));
-  CHECK(usual({gather, reduce}) == all({in_memory, copies}));
-  CHECK(usual({gather, large}) == all({copies}));
-  // Ranks that share a host share its cache, too: what is beyond it, large calls tell.
-  CHECK(usual({reduce, on_hosts}) == all({in_memory, {"copy_rate_in_memory"}}));
-  CHECK(usual({reduce, large_on_hosts}) == all({{"page_fault_rate"}}));
-  CHECK(usual({of_nccl, latency}).empty());
-
-  const OpenScenario open = open_pair({"send_overhead"}).with_usual(reductions);
-  CHECK(open.usual() == reductions);
-  CHECK(open.scenario().hardware.reduce_rate == 190_Gbps);
-  CHECK(open.hardware({1e6}).initial_copies == 1);
-  FitResult result;
-  result.parameters = {{open.parameters().front(), 1e6}};
-  const Json profile = Json::parse(profile_text(open, {}, result, {}));
-  CHECK(profile["reduce_rate"] ==
-        Json::parse(R"({"value": "190Gbps", "source": "no call that was measured needs it; as is usual of hosts"})"));
-  CHECK(open.with_usual({"reduce_rate"}).usual() == reductions);  // the profile says something of it
-}
-
-TEST_CASE("fit: what hosts do of MPI's protocols is fitted by default where it was measured") {
-  const MeasuredSetup latency{.collective = "latency", .algorithm = {"latency"}, .ranks = 2, .size = 1_KiB, .nodes = 2};
-  MeasuredSetup bandwidth = latency, ring{.collective = "allreduce", .algorithm = {"ring"}, .ranks = 8, .size = 1_KiB, .nodes = 8};
-  bandwidth.collective = "bandwidth";
-  const auto fits = [](const std::vector<MeasuredSetup>& measured, const char* name) {
-    return std::ranges::count(default_parameters(measured, {PathClass::rail}), name) == 1;
-  };
-  CHECK(fits({latency}, "handshake"));
-  CHECK_FALSE(fits({latency}, "sender_share"));
-  CHECK(fits({latency, bandwidth}, "sender_share"));
-  CHECK_FALSE(fits({latency}, "unpipelined_rate"));  // which a latency does not tell from the wire
-  CHECK(fits({latency, bandwidth}, "unpipelined_rate"));
-  CHECK_FALSE(fits({latency, bandwidth}, "initial_copies"));
-  CHECK(fits({ring}, "initial_copies"));
-  CHECK_FALSE(fits({ring}, "page_fault_rate"));
-  ring.size = 64_MiB;
-  CHECK(fits({ring}, "page_fault_rate"));
-  MeasuredSetup gather = ring;
-  gather.collective = "allgather", gather.size = 8_MiB;
-  CHECK_FALSE(fits({gather}, "copy_rate_in_memory"));
-  gather.nodes = 2;  // four ranks on each, whose messages are together as large as a host's cache
-  CHECK(fits({gather}, "copy_rate_in_memory"));
-  CHECK(fits({gather}, "last_level_cache"));
-  CHECK_FALSE(fits({gather}, "reduce_rate_in_memory"));
-  ring.nodes = 1;  // within one server there is no library's buffer
-  CHECK_FALSE(fits({ring}, "eager_copy_rate"));
 }
 
 TEST_CASE("fit: ways between servers that were not measured cost as those that were, unless somebody says something of them") {

@@ -44,15 +44,6 @@ std::optional<Usual> usual_of_shared_gpus(std::string_view parameter);
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";
 
-// What is fitted when nobody says: of NCCL's algorithms the factors of its tuning table, of others the costs of a message on the classes
-// of paths that were measured, and of a reduction where they reduce, of large messages in memory too, of a call where several algorithms or
-// numbers of ranks tell it from its messages; of all of them costs by size. `ways`: between the servers that were measured.
-std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& measured, const std::set<PathClass>& ways);
-
-// What hosts do in calls of MPI that none of those measured is like: reductions, copies within hosts, large buffers. Empty where none of
-// the measured calls is one of MPI among hosts.
-std::vector<std::string> unmeasured_parameters(const std::vector<MeasuredSetup>& measured);
-
 // "12.5us", "25Gbps", "0.93": as a profile or scenario would write it.
 std::string shown(HardwareParameter::Unit unit, double value);
 

@@ -141,10 +141,11 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   if (!hardware.cost_by_size.empty())
     out[std::string(name_of_sized_costs)] = {{"value", written.at(std::string(name_of_sized_costs))},
                                              {"source", "fitted, see calibration"}};
-  Json settings = Json::object(), undetermined = Json::array(), at_bound = Json::array();
+  Json settings = Json::object(), parameters = Json::array(), undetermined = Json::array(), at_bound = Json::array();
   std::vector<std::string> residuals;  // one a line
   for (const FittedParameter& p : result.parameters) {
     if (!p.parameter.hardware) settings[p.parameter.name] = p.parameter.text(p.value);
+    parameters.push_back(p.parameter.name);
     if (!p.determined) undetermined.push_back(p.parameter.name);
     if (p.at_bound) at_bound.push_back(p.parameter.name);
   }
@@ -166,6 +167,7 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
                         {"cross_validated_error", errors_of(result.cross_validated)},
                         {"interpolated_error", errors_of(summarise(interpolation_errors(points)))},
                         {"spread_of_starts", spread_of(result.spread)},
+                        {"parameters", parameters},
                         {"undetermined", undetermined},
                         {"at_bound", at_bound},
                         {"scenario_settings", settings},

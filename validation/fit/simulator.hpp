@@ -54,6 +54,8 @@ class Simulator {
 
   // Of a call of NCCL what it runs: a ring, a tree, ... with which protocol; nothing of others.
   std::optional<Regime> nccl_regime(const MeasuredSetup& setup, const HardwareProfile& hardware);
+  // All that it may run, whatever it expects of them.
+  std::vector<Regime> nccl_choices(const MeasuredSetup& setup);
 
   // Those of the messages that it sends, each once; none of a call of NCCL, or on a network that runs once.
   std::vector<std::int64_t> message_sizes(const MeasuredSetup& setup, const HardwareProfile& hardware);

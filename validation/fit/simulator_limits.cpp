@@ -33,6 +33,13 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   return share * static_cast<double>(e.size.count) / slowest * 1e6;
 }
 
+std::vector<Regime> Simulator::nccl_choices(const MeasuredSetup& e) {
+  if (is_point_to_point(e.collective)) return {};
+  if (const NcclQuestion* question = question_of(e)) return nccl_regimes(*question, e.size);
+  const std::optional<Regime> only = nccl_regime(e, scenario_.hardware);
+  return only ? std::vector{*only} : std::vector<Regime>{};
+}
+
 // Senders that wait for nobody put all pieces of a message on its links at once, which can take longer than one behind the other.
 double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
   const HardwareProfile least = with_least_costs(scenario_.hardware);
