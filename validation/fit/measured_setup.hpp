@@ -24,6 +24,7 @@ struct MeasuredSetup {
   int from = -1, to = -1;         // endpoints of a message between two; -1: the first two ranks
   int window = bandwidth_window;  // of bandwidths: how many of these are on their way at once, in each direction that is measured
   int back_to_back = 1;           // calls without a barrier between them; the time is their mean, and that of all ranks
+  bool of_rank_0 = false;         // or of rank 0 alone, the root
   bool mean_of_ranks = false;     // the time is the mean of what each rank took, not what all took
   int gpus_of_a_process = 1;      // whose kernels are launched one after the other
 };

@@ -44,8 +44,8 @@ auto call_of(const FitPoint& p) {
 auto series_of(const FitPoint& p) {
   const Measurement& m = p.measured;
   const MeasuredSetup& e = p.setup;
-  return std::tuple(e.collective, own_name(p), m.system, call_of(p), m.in_place, e.mean_of_ranks, e.back_to_back, e.gpus_of_a_process,
-                    m.elements);
+  return std::tuple(e.collective, own_name(p), m.system, call_of(p), m.in_place, e.mean_of_ranks, e.back_to_back, e.of_rank_0,
+                    e.gpus_of_a_process, m.elements);
 }
 auto place_in_series(const FitPoint& p) { return std::tuple(p.measured.size_bytes, p.measured.from, p.measured.to); }
 auto place_of(const FitPoint& p) { return std::tuple(series_of(p), place_in_series(p)); }
@@ -132,6 +132,7 @@ class Points {
                     .to = seats->to,
                     .window = seats->window,
                     .back_to_back = calls_of(row, *algorithm),
+                    .of_rank_0 = row.of_rank_0,
                     .mean_of_ranks = row.mean_of_ranks,
                     .gpus_of_a_process = row.gpus_of_a_process}};
     if (const std::vector<Problem> problems = simulator_.problems(point.setup); !problems.empty()) {

@@ -315,6 +315,7 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
   std::vector<double> costs = costs_of(hardware, regime);
   costs.push_back(static_cast<double>(e.size.count));
   costs.push_back(e.mean_of_ranks);
+  costs.push_back(e.of_rank_0);
   const auto [at, is_new] = p.known_us.try_emplace(std::move(costs), 0.0);
   work_ += work_of_looking_up;
   if (!is_new) return at->second;
@@ -323,9 +324,11 @@ double Simulator::besides_overhead_us(const MeasuredSetup& e, const HardwareProf
       run(p, e.size, {.hardware = &hardware, .mean_finish = e.mean_of_ranks ? &mean : nullptr, .regime = &regime}).microseconds();
   at->second = alone_us - hardware.in(regime).call_overhead.microseconds();
   if (overlaps(e)) {
-    // A call ends so long after the one before it. The last rank ends the first call later than that, the root at once.
+    // A call ends so long after the one before it. The last rank ends the first call later than that, the root of a broadcast at once;
+    // that of a reduction is the last one.
+    const double later = !e.of_rank_0 ? 0.5 : e.collective == "broadcast" ? 0 : 1;
     const double apart_us = run(p, e.size, {.hardware = &hardware, .regime = &regime, .calls = 2}).microseconds() - alone_us;
-    at->second -= (alone_us - apart_us) * (1 - 0.5 / e.back_to_back);
+    at->second -= (alone_us - apart_us) * (1 - later / e.back_to_back);
   }
   return at->second;
 }

@@ -235,7 +235,8 @@ TEST_CASE("simulator: about the times of a ring over many servers take less than
 }
 
 // A chain of n ranks on a star, two cables and S / B a hop: n-1 hops for one call. Behind one another calls end a hop apart; of 20 the mean
-// over the ranks, of which the last ends n-2 hops later than the first, is a hop + (n-2) hops / (2 x 20).
+// over the ranks, of which the last ends n-2 hops later than the first, is a hop + (n-2) hops / (2 x 20). The root ends them a hop apart,
+// if it is the one that sends, and the last of all, if it is the one that has the sum.
 TEST_CASE("simulator: a broadcast that was measured back to back takes the time of a stage of its chain, one alone that of the chain") {
   const ScratchFolder folder;
   Simulator simulator(load_cases(folder.file("star.json", star_scenario(16)), {}).front().scenario);
@@ -244,6 +245,10 @@ TEST_CASE("simulator: a broadcast that was measured back to back takes the time 
   CHECK(simulator.time_us(e, {}) == doctest::Approx(15 * hop_us));
   e.back_to_back = 20;
   CHECK(simulator.time_us(e, {}) == doctest::Approx(hop_us * (1 + 14 / 40.0)));
+  e.of_rank_0 = true;
+  CHECK(simulator.time_us(e, {}) == doctest::Approx(hop_us));
+  e.collective = "reduce";
+  CHECK(simulator.time_us(e, {}) == doctest::Approx(hop_us * (1 + 14 / 20.0)));
   e.collective = "allreduce", e.algorithm = {"ring"};
   const double back_to_back_us = simulator.time_us(e, {});
   e.back_to_back = 1;

@@ -93,6 +93,8 @@ class CsvReader {
     row.collective = text("collective");
     row.back_to_back = count("back_to_back");
     row.gpus_of_a_process = std::max(1, count("gpus_of_a_process"));
+    row.of_rank_0 = text("time_of") == "rank_0";
+    if (const auto of = text("time_of"); !row.of_rank_0 && !of.empty() && of != "ranks") wrong("time_of", "ranks or rank_0");
     if (columns_.has("benchmark")) read_benchmark(row);
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
     if (const auto size = whole_number_in(text("size_bytes")))

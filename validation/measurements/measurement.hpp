@@ -44,6 +44,7 @@ struct Measurement {
   double time_us = 0;           // of repeated measurements the mean
   int back_to_back = 1;         // calls of one timing, without a barrier between them; the time is their mean. 0: not said
   bool mean_of_ranks = false;   // the time is the mean of what it took each rank, not what it took all
+  bool of_rank_0 = false;       // of calls back to back the time is that of rank 0 alone: nccl-tests before July 2021
   int gpus_of_a_process = 1;    // ranks that one process launches for, one after the other
   std::string elements = {};    // their type and what is done with them, as in "float sum"; empty: not said
   std::optional<RanksTold> told_ranks = {};
