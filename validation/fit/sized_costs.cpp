@@ -59,18 +59,24 @@ double off_the_line(const std::vector<Left>& s, double Left::*value, std::size_t
   return s[i].*value - std::lerp(below.*value, above.*value, width > 0 ? (s[i].octave - below.octave) / width : 0.5);
 }
 
-// How far a point of the series usually is.
+// How far a point of the series usually is, or from the middle one, if that is less: a few that stand alone take their neighbours off the
+// lines, too, but leave the middle where it is.
 double usually_off(const std::vector<Left>& s) {
-  std::vector<double> distances;
-  for (std::size_t i = 1; i + 1 < s.size(); ++i) distances.push_back(std::abs(off_the_line(s, &Left::log_ratio, i)));
-  return median(std::move(distances));
+  std::vector<double> from_line, left, from_middle;
+  for (std::size_t i = 1; i + 1 < s.size(); ++i) from_line.push_back(std::abs(off_the_line(s, &Left::log_ratio, i)));
+  for (const Left& l : s) left.push_back(l.log_ratio);
+  const double middle = median(left);
+  for (const double l : left) from_middle.push_back(std::abs(l - middle));
+  return std::min(median(std::move(from_line)), median(std::move(from_middle)));
 }
 
-// By how much the i-th stands alone; 0: not at all.
+// By how much the i-th stands alone; 0: not at all, or as the only one of its algorithm there.
 double alone(const std::vector<Left>& s, std::size_t i, double usual) {
   constexpr double least = 0.25, times_usual = 4, min_sizes = 8;  // the last in octaves: 256 bytes
   const bool first = i == 0 && s[2].octave <= min_sizes;
   if (!first && (i == 0 || i + 1 == s.size())) return 0;
+  const auto is_alike = [&](std::size_t other) { return s[other].algorithm == s[i].algorithm; };
+  if (!is_alike(i + 1) && (first || !is_alike(i - 1))) return 0;
   const double off = first ? s[0].log_ratio - s[1].log_ratio : off_the_line(s, &Left::log_ratio, i);
   const double measured = first ? s[0].log_us - s[1].log_us : off_the_line(s, &Left::log_us, i);
   const double neighbours = std::abs(first ? s[1].log_ratio - s[2].log_ratio : s[i + 1].log_ratio - s[i - 1].log_ratio);
@@ -78,8 +84,8 @@ double alone(const std::vector<Left>& s, std::size_t i, double usual) {
   return both > std::max(least, times_usual * usual) && neighbours < std::abs(off) / 2 ? both : 0;
 }
 
-// The one that stands alone most goes first: its neighbours may only seem to. Returns the octaves of those that went.
-std::vector<double> take_alone(std::vector<Left>& s) {
+// Octaves of those that stand alone. The one that does so most goes first: its neighbours may only seem to.
+std::vector<double> alone_in(std::vector<Left> s) {
   constexpr std::size_t fewest = 5;  // of fewer nobody knows which one is wrong
   std::vector<double> out;
   while (s.size() >= fewest) {
@@ -92,6 +98,18 @@ std::vector<double> take_alone(std::vector<Left>& s) {
     out.push_back(s[most].octave);
     s.erase(s.begin() + static_cast<std::ptrdiff_t>(most));
   }
+  return out;
+}
+
+// Which sizes stand alone in each series, whatever algorithms the library chose along it.
+using AloneOfSeries = std::map<std::tuple<std::string, int, std::string>, std::vector<double>>;
+
+AloneOfSeries alone_of_series(const std::vector<LeftOver>& left_over) {
+  std::map<AloneOfSeries::key_type, std::vector<Left>> all;
+  for (const LeftOver& l : left_over)
+    all[{l.call.collective, l.call.ranks, l.series}].push_back({l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
+  AloneOfSeries out;
+  for (const auto& [series, left] : all) out[series] = alone_in(by_size(left));
   return out;
 }
 
@@ -403,8 +421,11 @@ std::vector<CostAtSize> smoothed_within(std::vector<LeftOver> left_over, std::ve
 }  // namespace
 
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
-  std::map<Measured, std::vector<Left>> all = by_algorithm(left_over);
-  for (auto& [measured, left] : all) take_alone(left);
+  const std::vector<bool> alone = standing_alone(left_over);
+  std::vector<LeftOver> together;
+  for (std::size_t i = 0; i < left_over.size(); ++i)
+    if (!alone[i]) together.push_back(left_over[i]);
+  const std::map<Measured, std::vector<Left>> all = by_algorithm(together);
   std::vector<Family> families = families_of(all);
   std::erase_if(families, [](const Family& f) { return f.left.size() < 2; });  // nothing says that another size would be alike
   std::vector<double> ratios;
@@ -422,10 +443,10 @@ LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_u
 }
 
 std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
-  std::map<Measured, std::vector<double>> gone;
-  for (auto [measured, left] : by_algorithm(left_over)) gone[measured] = take_alone(left);
+  const AloneOfSeries alone = alone_of_series(left_over);
   std::vector<bool> out;
-  for (const LeftOver& l : left_over) out.push_back(std::ranges::count(gone[measured_as(l)], octave_of(l.call.size)) > 0);
+  for (const LeftOver& l : left_over)
+    out.push_back(std::ranges::count(alone.at({l.call.collective, l.call.ranks, l.series}), octave_of(l.call.size)) > 0);
   return out;
 }
 

@@ -30,10 +30,10 @@ inline constexpr double common_to_algorithms = 0.5;
 double variance_left_over(const std::vector<double>& log_ratios);
 
 // Which of them stand alone: what is left over, and what was measured, are more than a quarter from the straight line between their
-// neighbours in size (of equal collective, algorithm and ranks), to the same side, and far more than is usual in the series, while the
-// neighbours agree with one another; or, at the least sizes, where nothing depends on the size, from the two next to it. Something else
-// went on while they were measured: of other sizes they say nothing. A step, to a slower protocol say, is none: there the neighbours do not
-// agree; and where only the left-over is off, it is the simulation.
+// neighbours in size (of equal collective, ranks and series, whatever algorithms a library chose), to the same side, and far more than is
+// usual in the series, while the neighbours agree with one another; or, at the least sizes, where nothing depends on the size, from the two
+// next to it. Something else went on while they were measured: of other sizes they say nothing. A step, to a slower protocol say, is none:
+// there the neighbours do not agree; and where only the left-over is off, it is the simulation.
 std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 
 // The left-overs as factors, by collective, algorithm and ranks, of two sizes and more, smoothed over sizes (Gaussian process with the
