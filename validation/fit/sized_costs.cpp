@@ -21,95 +21,14 @@ constexpr double min_factor = 0.02, max_factor = 50;
 // at 16 and at 64 ranks (validation/data/pico_mn5_h100_nccl), a third to a half of its logarithm was found again at the other scale.
 constexpr int octaves_of_one_scale = 4;
 
-// What is left over at one size of what an algorithm takes; of equal sizes their mean.
-struct Left {
-  std::string algorithm;
-  double octave, log_ratio, log_us;
-};
-
-std::vector<Left> by_size(const std::vector<Left>& all) {
-  std::map<std::pair<double, std::string>, std::vector<const Left*>> alike;
-  for (const Left& l : all) alike[{l.octave, l.algorithm}].push_back(&l);
-  std::vector<Left> out;
-  for (const auto& [key, of_size] : alike) {
-    double ratio = 0, us = 0;
-    for (const Left* l : of_size) ratio += l->log_ratio, us += l->log_us;
-    const auto count = static_cast<double>(of_size.size());
-    out.push_back({key.second, key.first, ratio / count, us / count});
-  }
-  return out;
-}
-
-double octave_of(Bytes size) { return std::log2(static_cast<double>(std::max<std::int64_t>(1, size.count))); }
-
 using Measured = std::tuple<std::string, int, std::string, std::string>;  // collective, ranks, series, algorithm
-Measured measured_as(const LeftOver& l) { return {l.call.collective, l.call.ranks, l.series, l.call.algorithm}; }
 
 std::map<Measured, std::vector<Left>> by_algorithm(const std::vector<LeftOver>& left_over) {
   std::map<Measured, std::vector<Left>> out;
-  for (const LeftOver& l : left_over) out[measured_as(l)].push_back({l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
-  for (auto& [measured, left] : out) left = by_size(left);
-  return out;
-}
-
-// How far the i-th of these is from the straight line between its neighbours.
-double off_the_line(const std::vector<Left>& s, double Left::*value, std::size_t i) {
-  const Left &below = s[i - 1], &above = s[i + 1];
-  const double width = above.octave - below.octave;
-  return s[i].*value - std::lerp(below.*value, above.*value, width > 0 ? (s[i].octave - below.octave) / width : 0.5);
-}
-
-// How far a point of the series usually is, or from the middle one, if that is less: a few that stand alone take their neighbours off the
-// lines, too, but leave the middle where it is.
-double usually_off(const std::vector<Left>& s) {
-  std::vector<double> from_line, left, from_middle;
-  for (std::size_t i = 1; i + 1 < s.size(); ++i) from_line.push_back(std::abs(off_the_line(s, &Left::log_ratio, i)));
-  for (const Left& l : s) left.push_back(l.log_ratio);
-  const double middle = median(left);
-  for (const double l : left) from_middle.push_back(std::abs(l - middle));
-  return std::min(median(std::move(from_line)), median(std::move(from_middle)));
-}
-
-// By how much the i-th stands alone; 0: not at all, or as the only one of its algorithm there.
-double alone(const std::vector<Left>& s, std::size_t i, double usual) {
-  constexpr double least = 0.25, times_usual = 4, min_sizes = 8;  // the last in octaves: 256 bytes
-  const bool first = i == 0 && s[2].octave <= min_sizes;
-  if (!first && (i == 0 || i + 1 == s.size())) return 0;
-  const auto is_alike = [&](std::size_t other) { return s[other].algorithm == s[i].algorithm; };
-  if (!is_alike(i + 1) && (first || !is_alike(i - 1))) return 0;
-  const double off = first ? s[0].log_ratio - s[1].log_ratio : off_the_line(s, &Left::log_ratio, i);
-  const double measured = first ? s[0].log_us - s[1].log_us : off_the_line(s, &Left::log_us, i);
-  const double neighbours = std::abs(first ? s[1].log_ratio - s[2].log_ratio : s[i + 1].log_ratio - s[i - 1].log_ratio);
-  const double both = off * measured > 0 ? std::min(std::abs(off), std::abs(measured)) : 0;
-  return both > std::max(least, times_usual * usual) && neighbours < std::abs(off) / 2 ? both : 0;
-}
-
-// Octaves of those that stand alone. The one that does so most goes first: its neighbours may only seem to.
-std::vector<double> alone_in(std::vector<Left> s) {
-  constexpr std::size_t fewest = 5;  // of fewer nobody knows which one is wrong
-  std::vector<double> out;
-  while (s.size() >= fewest) {
-    const double usual = usually_off(s);
-    std::size_t most = 0;
-    double how_much = 0;
-    for (std::size_t i = 0; i < s.size(); ++i)
-      if (const double is = alone(s, i, usual); is > how_much) most = i, how_much = is;
-    if (how_much == 0) break;
-    out.push_back(s[most].octave);
-    s.erase(s.begin() + static_cast<std::ptrdiff_t>(most));
-  }
-  return out;
-}
-
-// Which sizes stand alone in each series, whatever algorithms the library chose along it.
-using AloneOfSeries = std::map<std::tuple<std::string, int, std::string>, std::vector<double>>;
-
-AloneOfSeries alone_of_series(const std::vector<LeftOver>& left_over) {
-  std::map<AloneOfSeries::key_type, std::vector<Left>> all;
   for (const LeftOver& l : left_over)
-    all[{l.call.collective, l.call.ranks, l.series}].push_back({l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
-  AloneOfSeries out;
-  for (const auto& [series, left] : all) out[series] = alone_in(by_size(left));
+    out[{l.call.collective, l.call.ranks, l.series, l.call.algorithm}].push_back(
+        {l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
+  for (auto& [measured, left] : out) left = by_size(left);
   return out;
 }
 
@@ -214,6 +133,9 @@ bool hold_beyond(const Scales& scales) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
+// As those of calls that take several times as long as the rest.
+bool is_large(double log_factor) { return std::abs(log_factor) > 1; }
+
 // How factors go on beyond the least and the largest number of ranks.
 enum class Beyond {
   hold,
@@ -241,15 +163,37 @@ void go_on_beyond(const Scales& scales, Beyond how, std::vector<CostAtSize>& out
     }
   };
   const auto go_on = [&](const Factors& f, bool more) {
-    const bool is_large = std::ranges::any_of(f.log_factor, [](double log) { return std::abs(log) > 1; });
+    const bool any_is_large = std::ranges::any_of(f.log_factor, is_large);
     std::set<int> ranks;
-    for (const int by : {is_large ? 1 : 0, how == Beyond::hold ? 0 : octaves})
+    for (const int by : {any_is_large ? 1 : 0, how == Beyond::hold ? 0 : octaves})
       ranks.insert(more ? f.call.ranks << by : std::max(fewest, f.call.ranks >> by));
     ranks.erase(f.call.ranks);
     for (const int r : ranks) add_at(f, r);
   };
   go_on(*scales.front(), false);
   go_on(*scales.back(), true);
+}
+
+// A factor that is large at one number of ranks, and at most half as large (by its logarithm) at the next that was measured, is of that
+// number alone: already at half or at twice as many ranks it is as at the next. The others stay on the line between the two. Returns
+// whether there are some.
+bool keep_large_ones_apart(const Factors& f, const Factors& next, std::vector<CostAtSize>& out) {
+  const double octaves = std::log2(static_cast<double>(next.call.ranks) / f.call.ranks);
+  if (std::abs(octaves) <= 1) return false;
+  bool some = false;
+  std::vector<CostAtSize> there;
+  for (std::size_t i = 0; i < f.octave.size(); ++i) {
+    const double of_next = line_at(next.octave, next.log_factor, f.octave[i]);
+    const bool is_alone = is_large(f.log_factor[i]) && of_next / f.log_factor[i] < 0.5;
+    some |= is_alone;
+    there.push_back(f.call);
+    there.back().ranks = octaves > 0 ? 2 * f.call.ranks : f.call.ranks / 2;
+    there.back().size = Bytes{std::llround(std::exp2(f.octave[i]))};
+    const double log_factor = is_alone ? of_next : std::lerp(f.log_factor[i], of_next, 1 / std::abs(octaves));
+    there.back().factor = std::clamp(std::exp(log_factor), min_factor, max_factor);
+  }
+  if (some) out.insert(out.end(), there.begin(), there.end());
+  return some;
 }
 
 std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double noise) {
@@ -266,6 +210,8 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
   for (const Scales& scales : scales_of(all)) {
     const bool is_one = scales.size() == 1;
     go_on_beyond(scales, is_one ? Beyond::fade_slowly : hold_beyond(scales) ? Beyond::hold : Beyond::fade_soon, out);
+    for (std::size_t i = 1; i < scales.size(); ++i)
+      if (!keep_large_ones_apart(*scales[i - 1], *scales[i], out)) keep_large_ones_apart(*scales[i], *scales[i - 1], out);
   }
   return out;
 }
@@ -433,21 +379,6 @@ std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over) {
     for (const Left& l : family.left) ratios.push_back(l.log_ratio);
   const double variance = variance_left_over(ratios);
   return variance > 0 ? factors_of(families, repeatability * repeatability / variance) : std::vector<CostAtSize>{};
-}
-
-LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us) {
-  const double log_us = std::log(point.wanted_us());
-  const MeasuredSetup& e = point.setup;
-  return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us,
-          fmt::format("{} {} {}", label(e.algorithm), e.nodes, e.of_each_node)};
-}
-
-std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {
-  const AloneOfSeries alone = alone_of_series(left_over);
-  std::vector<bool> out;
-  for (const LeftOver& l : left_over)
-    out.push_back(std::ranges::count(alone.at({l.call.collective, l.call.ranks, l.series}), octave_of(l.call.size)) > 0);
-  return out;
 }
 
 bool is_at_bound(const CostAtSize& cost) {

@@ -1,22 +1,11 @@
 // Costs by size (models/cost_by_size.hpp) from what a fit leaves of the measurements.
 #pragma once
 
-#include "models/cost_by_size.hpp"
-#include "validation/fit/objective.hpp"
+#include "validation/fit/left_over.hpp"
 
 #include <vector>
 
 namespace weft {
-
-// What a call was measured to cost over what was simulated.
-struct LeftOver {
-  CostAtSize call;          // its factor is not used
-  double log_ratio = 0;     // log(measured / simulated)
-  double log_us = 0;        // log(measured)
-  std::string series = {};  // what was measured as one: the algorithm's measured name and where it ran, whatever the library chose
-};
-
-LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us);
 
 // What is left over is of a message as well as of a call, and a measurement, made again, differs by about so much (standard deviation of
 // its logarithm): benchmarks of networks repeat within a few percent.
@@ -28,13 +17,6 @@ double covariance_of_sizes(double octaves);
 inline constexpr double common_to_algorithms = 0.5;
 // The variance of what is left over, besides that of measuring; 0: it is nothing but that.
 double variance_left_over(const std::vector<double>& log_ratios);
-
-// Which of them stand alone: what is left over, and what was measured, are more than a quarter from the straight line between their
-// neighbours in size (of equal collective, ranks and series, whatever algorithms a library chose), to the same side, and far more than is
-// usual in the series, while the neighbours agree with one another; or, at the least sizes, where nothing depends on the size, from the two
-// next to it. Something else went on while they were measured: of other sizes they say nothing. A step, to a slower protocol say, is none:
-// there the neighbours do not agree; and where only the left-over is off, it is the simulation.
-std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over);
 
 // The left-overs as factors, by collective, algorithm and ranks, of two sizes and more, smoothed over sizes (Gaussian process with the
 // covariances above and the repeatability as its noise), without those that stand alone: nearly as they are where they are large,

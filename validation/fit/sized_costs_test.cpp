@@ -145,6 +145,25 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(std::log(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 16)) == doctest::Approx(0.3).epsilon(0.1));
 }
 
+TEST_CASE("sized costs: what takes several times as long on one number of ranks alone does so on no other") {
+  // From 1 MiB on 16 ranks take five times as long as simulated, 4 ranks a tenth longer, as all do at smaller sizes.
+  std::vector<LeftOver> left_over = series([](double) { return 0.1; });
+  for (LeftOver& l : left_over) l.call.ranks = 4;
+  for (LeftOver& l : series([](double octave) { return octave >= 20 ? std::log(5.0) : 0.1; })) {
+    l.call.ranks = 16;
+    left_over.push_back(l);
+  }
+  const std::vector<CostAtSize> costs = smoothed(left_over);
+  const auto factor = [&](int ranks, Bytes size) { return cost_factor(costs, {"allreduce", "ring", ranks, size}); };
+  CHECK(factor(16, 16_MiB) == doctest::Approx(5).epsilon(0.05));
+  CHECK(factor(8, 16_MiB) == doctest::Approx(std::exp(0.1)).epsilon(0.05));
+  CHECK(factor(8, 4_KiB) == doctest::Approx(std::exp(0.1)).epsilon(0.05));
+  // Where 4 ranks take three times as long, it is no matter of 16 alone.
+  for (LeftOver& l : left_over)
+    if (l.call.ranks == 4 && l.call.size >= 1_MiB) l.log_ratio = std::log(3.0);
+  CHECK(cost_factor(smoothed(left_over), {"allreduce", "ring", 8, 16_MiB}) == doctest::Approx(std::sqrt(15.0)).epsilon(0.1));
+}
+
 TEST_CASE("sized costs: between two sizes that take as long for each byte those between do, though a threshold was fitted there") {
   // Halves of 4 MiB are sent at once, those of 8 MiB and more wait for a handshake of 500 us in each of two steps, which the profile has
   // too much. At 100 Gb/s 4 MiB take 336 us, and were measured to take twice as long, as do all sizes.
