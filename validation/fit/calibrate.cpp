@@ -1,6 +1,7 @@
 #include "validation/fit/calibrate.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/base/statistics.hpp"
 #include "models/message_costs.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/farm/job_ranks.hpp"
@@ -83,8 +84,9 @@ void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, co
       problems.push_back(fmt::format("--rename {}={}: \"{}\" is of copies between two GPUs, which run no algorithm: leave it out", measured,
                                      label(ours), measured));
     else if (!is_among(measured, selected))
-      problems.push_back(fmt::format("--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}", measured, label(ours),
-                                     measured, listed(selected)));
+      problems.push_back(fmt::format(
+          "--rename {}={}: no measurement is of \"{}\"; algorithms of those selected: {}{}", measured, label(ours), measured,
+          listed(selected), selected.contains("") ? fmt::format("; some name none, which --rename \"={}\" names", label(ours)) : ""));
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
@@ -306,6 +308,22 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
 }
 
+// Large calls that take so much longer than their links need are more often given in another unit than that slow.
+std::string doubt_of_unit(const std::vector<FitPoint>& points, const Simulator& simulator) {
+  constexpr Bytes large = 1_MiB;
+  constexpr double doubtful = 100;
+  std::vector<double> times;
+  for (const FitPoint& p : points)
+    if (const double least_us = simulator.wire_limit_us(p.setup); least_us > 0 && p.setup.size >= large)
+      times.push_back(p.measured.time_us / least_us);
+  const double usual = times.empty() ? 0 : median(std::move(times));
+  if (usual < doubtful) return {};
+  return fmt::format(
+      "calls of {} and more take {:.0f} times as long as the scenario's links need for their bytes (median): are the times in "
+      "microseconds?",
+      to_string(large), usual);
+}
+
 }  // namespace
 
 int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostream& err) {
@@ -329,6 +347,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   std::vector<std::string> names = a.fit;
   if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; })) names = parameters_of_pairs(server);
   const OpenScenario asked(a.scenario, settings, names);
+  if (const int gpus = server.gpu_count(); a.flat && gpus > 1)
+    throw InputError(fmt::format("--flat: the scenario's servers have {} GPUs, on which ranks of one node sit: leave it out", gpus));
   const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
                             .wire_is_known = !asked.fits_rates_of_links(),
@@ -344,6 +364,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   for (std::size_t i = 0; i < std::min(max_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";
   if (used.left_out.size() > max_lines) err << fmt::format("weft: and {} more lines left out\n", used.left_out.size() - max_lines);
   if (used.points.empty()) throw InputError("none of the measurements can be simulated by this scenario");
+  if (const std::string doubt = doubt_of_unit(used.points, simulator); !doubt.empty()) err << "weft: " << doubt << "\n";
 
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
   const std::vector<LibraryFit> libraries = libraries_that_may_have_run(open, used.points, options);

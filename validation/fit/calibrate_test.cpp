@@ -147,6 +147,22 @@ TEST_CASE("calibrate: rules of leaders on hosts are told from others where hosts
   CHECK(alone.find("intel_mpi") == std::string::npos);
 }
 
+TEST_CASE("calibrate: times that are a hundred times as long as the links need are doubted") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  const auto said_of = [&](double times) {
+    std::string csv = "ranks,collective,algorithm,size_bytes,time_us\n";
+    for (std::int64_t size = 1 << 10; size <= 64 << 20; size *= 4)
+      csv += fmt::format("2,allreduce,ring,{},{}\n", size, times * (12 + 1e-4 * static_cast<double>(size)));
+    std::ostringstream out, err;
+    calibrate_command({.data = {folder.file("data.csv", csv).string()}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0}, out,
+                      err);
+    return err.str();
+  };
+  CHECK(said_of(1).find("microseconds?") == std::string::npos);
+  CHECK(said_of(1000).find("are the times in microseconds?") != std::string::npos);
+}
+
 TEST_CASE("calibrate: what is wrong is told") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
@@ -161,6 +177,17 @@ TEST_CASE("calibrate: what is wrong is told") {
         Lines{"--only tree: no measurement is of it; algorithms that are named: ring"});
   CHECK(problems({.data = {data}, .scenario = scenario, .rename = {"foo=ring"}}) ==
         Lines{"--rename foo=ring: no measurement is of \"foo\"; algorithms of those selected: ring"});
+  const auto unnamed = folder.file("unnamed.csv", "ranks,collective,size_bytes,time_us\n2,allreduce,1024,20\n").string();
+  CHECK(problems({.data = {unnamed}, .scenario = scenario, .rename = {"nccl=ring"}}) ==
+        Lines{"--rename nccl=ring: no measurement is of \"nccl\"; algorithms of those selected: none; some name none, which --rename "
+              "\"=ring\" names"});
+  const auto servers = folder
+                           .file("servers.json", R"({"schema": 1, "name": "two", "server": "dgx_a100", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "200Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "ring", "size": "1MiB"}})")
+                           .string();
+  CHECK(problems({.data = {data}, .scenario = servers, .flat = true}) ==
+        Lines{"--flat: the scenario's servers have 8 GPUs, on which ranks of one node sit: leave it out"});
   CHECK(problems({.data = {data}, .scenario = scenario, .exclude = {data + ":999"}}) ==
         Lines{fmt::format("--exclude {}:999: there is no measurement in this line", data)});
   CHECK(problems({.data = {data}, .scenario = scenario, .collective = "broadcast"}) ==

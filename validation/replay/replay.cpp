@@ -64,9 +64,10 @@ namespace {
 
 constexpr std::string_view csv_header = "run,operation,size_bytes,measured_us,simulated_us\n";
 
-void print_row(const std::string& name, std::int64_t bytes, std::optional<double> measured_us, double simulated_us, std::ostream& out) {
-  out << fmt::format("  {:<34} {:>12} {:>14} {:>14.2f} {:>10}\n", name, bytes, measured_us ? fmt::format("{:.2f}", *measured_us) : "-",
-                     simulated_us,
+void print_row(const std::string& name, std::optional<std::int64_t> bytes, std::optional<double> measured_us, double simulated_us,
+               std::ostream& out) {
+  out << fmt::format("  {:<34} {:>12} {:>14} {:>14.2f} {:>10}\n", name, bytes ? fmt::format("{}", *bytes) : "-",
+                     measured_us ? fmt::format("{:.2f}", *measured_us) : "-", simulated_us,
                      measured_us && *measured_us > 0 ? fmt::format("{:+.1f} %", 100 * (simulated_us / *measured_us - 1)) : "-");
 }
 
@@ -82,7 +83,7 @@ void print(const ReplayResult& result, const TraceRun& run, std::ostream& out) {
   }
   if (result.operations.size() > max_rows)
     out << fmt::format("# ... and {} more; -o FILE writes them all\n", result.operations.size() - max_rows);
-  print_row("total", run.size_bytes, result.measured_us, result.simulated_us, out);
+  print_row("total", run.size_bytes > 0 ? std::optional(run.size_bytes) : std::nullopt, result.measured_us, result.simulated_us, out);
   if (!errors.empty()) {
     const ErrorSummary e = summarise(errors);
     out << fmt::format("# per operation: median error {:.1f} %, 95th percentile {:.1f} %\n", 100 * e.median, 100 * e.p95);

@@ -177,6 +177,11 @@ TEST_CASE("replay: the command prints every operation and the total") {
   CHECK(out.str().find("total") != std::string::npos);
   CHECK(out.str().find("-3.0 %") != std::string::npos);
   CHECK(read_file(folder / "all.csv").find("0,\"step 0\",1000000,82.000,81.000\n") != std::string::npos);
+  // Collectives of their own sizes have none together.
+  const auto collectives = folder.file("collectives.jsonl", two_ranks + collective(0, 500'000, 0, 42) + collective(1, 500'000, 0, 42));
+  std::ostringstream of_collectives;
+  CHECK(replay_command({.trace = collectives.string(), .scenario = scenario.string()}, of_collectives, err) == 0);
+  CHECK(of_collectives.str().find(fmt::format("  {:<34} {:>12}", "total", "-")) != std::string::npos);
 }
 
 TEST_CASE("replay: times that a SimTime cannot hold are refused, wherever the clock began") {
