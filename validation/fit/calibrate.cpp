@@ -190,6 +190,19 @@ std::string elements_of(const Measurement& m, const std::vector<FitPoint>& point
   return same || m.elements.empty() ? "" : "  " + m.elements;
 }
 
+// By point, whether the costs by size leave it out.
+std::vector<bool> left_alone(const FitResult& result, const std::vector<FitPoint>& points) {
+  std::vector<LeftOver> left_over;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (const MeasuredSetup& e = points[i].setup; points[i].fitted)
+      left_over.push_back(left_over_of({e.collective, {}, e.ranks, e.size}, points[i], result.simulated_us[i]));
+  const std::vector<bool> alone = standing_alone(left_over);
+  std::vector<bool> out;
+  auto next = alone.begin();
+  for (const FitPoint& p : points) out.push_back(p.fitted && !result.cost_by_size.empty() && *next++);
+  return out;
+}
+
 void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, const Server& server,
            std::ostream& out) {
   std::size_t longest = 26;
@@ -204,14 +217,20 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   out << said_of_caches(result, hardware, server);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
                      "measured (us)", "simulated (us)", "error");
+  const std::vector<bool> alone = left_alone(result, points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
     out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective, what_ran(points[i]),
                        points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
-                       100 * (result.simulated_us[i] / m.time_us - 1), points[i].fitted ? "" : "held out", repeats_of(m),
-                       elements_of(m, points));
+                       100 * (result.simulated_us[i] / m.time_us - 1),
+                       alone[i]           ? "stands alone"
+                       : points[i].fitted ? ""
+                                          : "held out",
+                       repeats_of(m), elements_of(m, points));
   }
   out << "#\n";
+  if (std::ranges::count(alone, true) > 0)
+    out << "# what stands alone is far from both its neighbours, which agree with one another: it says nothing of other sizes\n";
   if (!result.cost_by_size.empty()) {
     for (const std::string& call : factors_at_bound(result.cost_by_size))
       out << fmt::format("# a factor at its bound, the fit would go further: {}\n", call);

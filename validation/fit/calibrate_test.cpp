@@ -163,6 +163,30 @@ TEST_CASE("calibrate: times that are a hundred times as long as the links need a
   CHECK(said_of(1000).find("are the times in microseconds?") != std::string::npos);
 }
 
+TEST_CASE("calibrate: a measurement that stands alone is named, and spoils none beside it") {
+  const ScratchFolder folder;
+  std::string csv = "ranks,collective,algorithm,size_bytes,time_us\n";
+  for (std::int64_t size = 8; size <= 1 << 24; size *= 2)
+    csv += fmt::format("2,allreduce,ring,{},{:.4f}\n", size, (size == 1 << 15 ? 8 : 1) * (12 + 1e-4 * static_cast<double>(size)));
+  std::ostringstream out, err;
+  calibrate_command(
+      {.data = {folder.file("data.csv", csv).string()}, .scenario = folder.file("pair.json", pair_scenario).string(), .folds = 0}, out,
+      err);
+  std::istringstream lines(out.str());
+  std::vector<std::string> alone;
+  int beside = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::string collective, algorithm, ranks, size, measured, simulated;
+    std::istringstream(line) >> collective >> algorithm >> ranks >> size >> measured >> simulated;
+    if (line.ends_with("stands alone")) alone.push_back(size);
+    if (size != "16384" && size != "65536") continue;
+    ++beside;
+    CHECK(std::stod(simulated) == doctest::Approx(std::stod(measured)).epsilon(0.05));
+  }
+  CHECK(alone == Lines{"32768"});
+  CHECK(beside == 2);
+}
+
 TEST_CASE("calibrate: what is wrong is told") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();

@@ -42,22 +42,25 @@ std::vector<std::string> parameters_of_shared_gpu() {
 // What there is nothing to tell from: no way in which NCCL may run one of the calls has it.
 bool is_idle(const std::string& name, const std::vector<Regime>& possible) {
   using Has = bool (*)(const Regime&);
-  static const std::map<std::string, Has> who_has = {
-      {"ll_hops", [](const Regime& r) { return r.protocol == NcclProtocol::ll; }},
-      {"ll128_hops", [](const Regime& r) { return r.protocol == NcclProtocol::ll128; }},
-      {"simple_hops", [](const Regime& r) { return r.protocol == NcclProtocol::simple; }},
-      {"network_hops", [](const Regime& r) { return r.between_servers; }},
-      {"ll128_bias", [](const Regime& r) { return r.protocol == NcclProtocol::ll128 && r.between_servers; }},
-      {"tree_bias", [](const Regime& r) { return r.pattern == NcclAlgorithm::tree; }},
-      {"nvls_bias", nvswitches_add}};
-  static const std::map<std::string, std::string> as = {{"ll_bias", "ll_hops"},
-                                                        {"ll_efficiency", "ll_hops"},
-                                                        {"ll128_efficiency", "ll128_hops"},
-                                                        {"simple_efficiency", "simple_hops"},
-                                                        {"tree_efficiency", "tree_bias"},
-                                                        {"nvls_efficiency", "nvls_bias"}};
-  const auto other = as.find(name);
-  const auto has = who_has.find(other == as.end() ? name : other->second);
+  constexpr Has ll = [](const Regime& r) { return r.protocol == NcclProtocol::ll; };
+  constexpr Has ll128 = [](const Regime& r) { return r.protocol == NcclProtocol::ll128; };
+  constexpr Has simple = [](const Regime& r) { return r.protocol == NcclProtocol::simple; };
+  constexpr Has between_servers = [](const Regime& r) { return r.between_servers; };
+  constexpr Has tree = [](const Regime& r) { return r.pattern == NcclAlgorithm::tree; };
+  static const std::map<std::string, Has> who_has = {{"ll_hops", ll},
+                                                     {"ll_efficiency", ll},
+                                                     {"ll_bias", ll},
+                                                     {"ll128_hops", ll128},
+                                                     {"ll128_efficiency", ll128},
+                                                     {"ll128_bias", [](const Regime& r) { return ll128(r) && r.between_servers; }},
+                                                     {"simple_hops", simple},
+                                                     {"simple_efficiency", simple},
+                                                     {"network_hops", between_servers},
+                                                     {"tree_efficiency", tree},
+                                                     {"tree_bias", tree},
+                                                     {"nvls_efficiency", nvswitches_add},
+                                                     {"nvls_bias", nvswitches_add}};
+  const auto has = who_has.find(name);
   return has != who_has.end() && std::ranges::none_of(possible, has->second);
 }
 
