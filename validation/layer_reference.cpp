@@ -66,6 +66,7 @@ std::vector<MeasuredBackward> passes_of(const Reference& reference) {
 DeviceProfile device_of(const Reference& reference) { return read_device(read_file(reference.profile), reference.profile.stem().string()); }
 
 void refit_device(const Reference& reference, std::ostream& out) {
+  if (reference.fit->parameters.empty()) throw InputError(reference.name + ": /fit/parameters: missing: what is fitted of the device");
   const std::vector<MeasuredBackward> passes = passes_of(reference);
   const std::string text = read_file(start_of(reference));
   const DeviceProfile start = read_device(text, start_of(reference).string());

@@ -270,6 +270,10 @@ TEST_CASE("validate: a backward pass is judged by the times of its layers, and i
   CHECK(judged.held_out.points == 54);
   CHECK(judged.held_out.p95 < 0.02);
   CHECK(table_of(std::vector{judged}, false).find("model vgg16_cifar") != std::string::npos);
+  std::string open = text;
+  open.replace(open.find("\"parameters\""), 56, "");
+  CHECK(problems_of([&] { refit(read_reference(folder.file("open.json", open)), out, err); }) ==
+        Lines{"backward: /fit/parameters: missing: what is fitted of the device"});
   std::string bare = text;
   bare.replace(bare.find("\"profile\": \"devices/backward.json\","), 35, "");
   CHECK(problems_of([&] { read_reference(folder.file("bare.json", bare)); })[0].find(

@@ -55,7 +55,7 @@ struct Selection {
 // throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
 
-// Of all points (Simulator::ways_between_servers).
+// Of the points that are fitted to (Simulator::ways_between_servers).
 std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Simulator& simulator);
 
 struct ErrorSummary {

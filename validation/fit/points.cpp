@@ -367,7 +367,7 @@ std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Si
   std::set<std::tuple<int, int, int, int, int>> seen;
   for (const FitPoint& p : points) {
     const MeasuredSetup& e = p.setup;
-    if (seen.emplace(e.ranks, e.nodes, e.of_each_node, e.from, e.to).second) out.merge(simulator.ways_between_servers(e));
+    if (p.fitted && seen.emplace(e.ranks, e.nodes, e.of_each_node, e.from, e.to).second) out.merge(simulator.ways_between_servers(e));
   }
   return out;
 }

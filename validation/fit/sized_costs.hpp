@@ -25,7 +25,8 @@ double variance_left_over(const std::vector<double>& log_ratios);
 // ranks predict the least and the largest number of ranks worse than no factors do, they fade out beyond those: to 1 at half and at twice
 // as many ranks. Where one number of ranks was measured, nothing says whether they hold at others, and they fade out to 1 at a sixteenth
 // and at sixteen times as many, but for those that would make calls faster on more ranks if they did. Whatever they are at the ranks that
-// were measured, beyond these they are at most e and at least 1/e.
+// were measured, beyond these they are at most e and at least 1/e; and those above e or below 1/e at one number of ranks alone are as at
+// the next already at half and at twice as many.
 std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 
 // Whether the factor went as far as factors may.
@@ -34,7 +35,7 @@ bool is_at_bound(const CostAtSize& cost);
 // Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave
 // then of calls. Of calls of one process for several GPUs that took no longer than its launches (min_launched_us) only that they take no
 // more is known. Between the sizes of a series times stay between those of its neighbours, and so do times over sizes where these are
-// about the same.
+// about the same, at twice the largest size too where NCCL is expected to change there.
 std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);
 
 }  // namespace weft

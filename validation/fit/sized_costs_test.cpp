@@ -71,18 +71,6 @@ TEST_CASE("sized costs: a measurement that stands alone says nothing of others; 
   }
 }
 
-TEST_CASE("sized costs: some measurements that stand alone hide one another neither by their number nor behind a change of algorithm") {
-  // Fourteen sizes, the first six on a tree: the last of these and two of the rest take several times as long.
-  std::vector<LeftOver> left_over =
-      series([](double octave) { return octave == 14 || octave == 20 || octave == 26 ? 2.0 : 0.02 * std::sin(octave); });
-  for (LeftOver& l : left_over) l.call.algorithm = l.call.size <= 16_KiB ? "nccl_tree" : "nccl_ring";
-  const std::vector<bool> alone = standing_alone(left_over);
-  for (std::size_t i = 0; i < left_over.size(); ++i) {
-    CAPTURE(left_over[i].call.size.count);
-    CHECK(alone[i] == (left_over[i].log_ratio > 1));
-  }
-}
-
 TEST_CASE("sized costs: of algorithms that a library chose in one series each is known at all sizes of it") {
   // A tree up to 128 KiB, at 1 MiB a ring, then a tree again: all slower than simulated, the ring most.
   std::vector<LeftOver> chosen = series([](double octave) { return octave == 20 ? 0.6 : 0.2; });

@@ -96,6 +96,7 @@ class CsvReader {
     row.of_rank_0 = text("time_of") == "rank_0";
     if (const auto of = text("time_of"); !row.of_rank_0 && !of.empty() && of != "ranks") wrong("time_of", "ranks or rank_0");
     if (columns_.has("benchmark")) read_benchmark(row);
+    if (row.of_rank_0 && row.back_to_back == 1 && has_root(row.collective)) wrong("time_of", "ranks, where every call is timed by itself");
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
     if (const auto size = whole_number_in(text("size_bytes")))
       row.size_bytes = *size;

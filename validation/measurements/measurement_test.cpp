@@ -207,6 +207,8 @@ TEST_CASE("measurements: CSV says how many calls followed one another without a 
   CHECK(parse("collective,ranks,size_bytes,time_us,time_of\nbroadcast,4,1024,20.5,rank_0\n").rows.at(0).of_rank_0);
   CHECK(problems_of_text("collective,ranks,size_bytes,time_us,time_of\nbroadcast,4,1024,20.5,root\n") ==
         Lines{"f:2: time_of must be ranks or rank_0, got \"root\""});
+  CHECK(problems_of_text("collective,ranks,size_bytes,time_us,back_to_back,time_of\nbroadcast,4,1024,20.5,1,rank_0\n") ==
+        Lines{"f:2: time_of must be ranks, where every call is timed by itself, got \"rank_0\""});
   CHECK(problems_of_text("collective,ranks,size_bytes,time_us,back_to_back\nbroadcast,4,1024,20.5,many\n") ==
         Lines{"f:2: back_to_back must be a whole number, at least 0, got \"many\""});
 }
