@@ -303,9 +303,7 @@ bool is_found_beside(const CalibrateArguments& a) {
 }
 
 std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
-  Json out = open.resolved(values_of(result));
-  const Scenario& before_fit = open.scenario();
-  if (before_fit.workload.ranks == endpoints(before_fit.fabric.spec, before_fit.server)) out["workload"]["ranks"] = "all";
+  Json out = open.as_given(values_of(result));
   Json written = HardwareForm::write(fitted_hardware(open, result));
   written.erase("profile");  // all values are there: the scenario needs no other profile, and has the calibration of none
   out["hardware"] = is_found_beside(a) ? Json(std::filesystem::path(a.output).stem().string()) : std::move(written);

@@ -395,6 +395,30 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);
 }
 
+TEST_CASE("calibrate: what the scenario leaves open stays open in the one that is written") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", R"({"schema": 1, "name": "pair",
+      "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "server": "dgx_a100",
+      "hardware": "ideal", "workload": {"collective": "allreduce", "algorithm": "nccl", "size": "1MiB"}})");
+  const auto data = folder.file("data.csv", "collective,algorithm,nodes,ranks,size_bytes,time_us\n"
+                                            "allreduce,nccl,2,16,8,30\nallreduce,nccl,2,16,1048576,120\n");
+  const auto written = (folder / "fitted.json").string();
+  std::ostringstream out, err;
+  calibrate_command({.data = {data.string()},
+                     .scenario = scenario.string(),
+                     .set = {"/workload/size=2MiB"},
+                     .fit = {"nccl_base"},
+                     .folds = 0,
+                     .starts = 1,
+                     .scenario_output = written},
+                    out, err);
+  const std::vector<Setting> asked = {parse_setting("/workload/ranks=12"), parse_setting("/fabric/link/bandwidth=200Gbps")};
+  const Scenario read = load_cases(written, asked).front().scenario;  // eight GPUs a server do not divide twelve ranks
+  CHECK(read.workload.ranks == 12);
+  CHECK(std::get<Star>(read.fabric.spec).host_link.bandwidth == 200_Gbps);
+  CHECK(read.workload.sizes == std::vector{2_MiB});
+}
+
 namespace {
 
 // An all-reduce of OSU on so many ranks, a step of whose ring takes so long.

@@ -4,6 +4,7 @@
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
+#include "sim/json/pointer.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/pointers.hpp"
@@ -249,6 +250,19 @@ bool FitParameter::is_threshold() const { return unit == Unit::bytes || unit == 
 bool FitParameter::changes_smoothly() const { return !is_threshold() || (hardware && hardware->is_cache); }
 bool FitParameter::is_at_bound(double v) const { return v <= low * 1.001 || v >= high * 0.999; }
 
+namespace {
+
+// A file that could be read as a scenario with these settings.
+Json given(const std::filesystem::path& file, const std::vector<Setting>& settings) {
+  std::vector<Problem> problems;
+  Json out = parse_json(read_file(file), problems);
+  const Json schema = scenario_schema();
+  for (const Setting& setting : settings) set_at(out, setting.pointer, setting.value, schema);
+  return out;
+}
+
+}  // namespace
+
 OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting>& settings, const std::vector<std::string>& names)
     : file_(std::move(file)) {
   auto cases = load_cases(file_, settings);
@@ -258,6 +272,7 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     problems.push_back(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   gather(problems, [&] { refuse_training(file_.string(), scenario_); });
   if (scenario_.repeat) problems.push_back(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
+  given_ = given(file_, settings);
   json_ = to_json(scenario_);
   std::set<std::string> named;
   for (const std::string& name : names) {
@@ -340,6 +355,14 @@ Json OpenScenario::resolved(const std::vector<double>& values) const {
   Json out = json_;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     for (const std::string& place : parameters_[i].places) set_at(out, place, parameters_[i].text(values[i]));
+  return out;
+}
+
+Json OpenScenario::as_given(const std::vector<double>& values) const {
+  if (!has_pointers_) return given_;
+  Json out = resolved(values);
+  const Workload& workload = scenario_.workload;
+  if (workload.ranks == endpoints(scenario_.fabric.spec, scenario_.server)) out["workload"]["ranks"] = "all";
   return out;
 }
 
