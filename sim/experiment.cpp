@@ -161,7 +161,7 @@ std::optional<LinkId> contended_link(const PlacedJob& job, Routes& routes) {
           const int from = placement[static_cast<std::size_t>(t.from)], to = placement[static_cast<std::size_t>(t.to)];
           if (from == to || !seen.emplace(from, to).second) continue;
           for (const Hop& hop : routes.hops(routes.of(from, to)))
-            if (fabric.link(hop.link).two_way.loses()) return hop.link;
+            if (fabric.link(hop.link).two_way.depends_on_flows()) return hop.link;
         }
       }
   return std::nullopt;

@@ -28,6 +28,7 @@ struct TwoWayLoad {
   BitsPerSecond rate{0};    // 0: nothing is lost
   BitsPerSecond duplex{0};  // 0: nothing is lost
   bool loses() const { return rate.count > 0 || duplex.count > 0; }
+  bool depends_on_flows() const { return rate.count > 0; }
   friend bool operator==(const TwoWayLoad&, const TwoWayLoad&) = default;
 };
 

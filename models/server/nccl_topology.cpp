@@ -279,7 +279,7 @@ class TopologyReader {
       else
         connect(above, device, pcie, pcie ? BitsPerSecond{} : otherwise, through_switch);
       if (amd_ && pcie && pcie->generation == 4 && above == server_.sockets.back())
-        server_.links.back().contention.nic_rate = nic_rate_of_root_port;
+        server_.links.back().contention.nic_duplex_rate = nic_duplex_rate_of_root_port;
     });
   }
 

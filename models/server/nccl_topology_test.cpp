@@ -82,7 +82,7 @@ TEST_CASE("nccl topology: version 2, AMD sockets, a width of 0 and NICs without 
   CHECK(s.root_complex_payload == 0);
 }
 
-TEST_CASE("nccl topology: a NIC on a PCIe 4 port of an AMD socket has 154 Gbps to and from GPUs, on an Intel one what it has") {
+TEST_CASE("nccl topology: a NIC on a PCIe 4 port of an AMD socket has 154 Gbps each way while both are used, on an Intel one what it has") {
   const std::string intel = with(R"(<gpu dev="1" sm="70" rank="1"/>
     </pci>)",
                                  R"(<gpu dev="1" sm="70" rank="1"/>
@@ -91,7 +91,7 @@ TEST_CASE("nccl topology: a NIC on a PCIe 4 port of an AMD socket has 154 Gbps t
       <nic><net name="cxi0" dev="1" speed="200000" port="1"/></nic>
     </pci>)");
   const std::string amd = std::regex_replace(intel, std::regex("GenuineIntel"), "AuthenticAMD");
-  CHECK(link(read_nccl_topology(amd), "socket1", "net1").contention == PeerContention{.nic_rate = 154_Gbps});
+  CHECK(link(read_nccl_topology(amd), "socket1", "net1").contention == PeerContention{.nic_duplex_rate = 154_Gbps});
   CHECK(link(read_nccl_topology(amd), "pci-0000:10:00.0", "net0").contention == PeerContention{});
   CHECK(link(read_nccl_topology(intel), "socket1", "net1").contention == PeerContention{});
 }

@@ -44,7 +44,8 @@ void check_link(const ServerLink& link, const std::string& where, const Kinds& k
   if (kinds.contains(link.from) && kinds.contains(link.to))
     found.require(link.contention == PeerContention{} || !is_nvlink(kinds.at(link.from), kinds.at(link.to)), where + "/contention",
                   "is for PCIe and for links between sockets, got it on NVLink");
-  found.require(link.contention.nic_rate.count >= 0 && link.contention.two_way_rate.count >= 0 && link.contention.duplex_rate.count >= 0,
+  found.require(link.contention.nic_rate.count >= 0 && link.contention.two_way_rate.count >= 0 && link.contention.duplex_rate.count >= 0 &&
+                    link.contention.nic_duplex_rate.count >= 0,
                 where + "/contention", "must not be negative");
   if (link.pcie) {
     for (auto& [place, what] : problems(*link.pcie)) found.require(false, where + "/pcie" + place, "{}", what);

@@ -35,10 +35,11 @@ enum class Wiring {
 
 // What traffic between devices gets of a link under load. Copies to and from host memory keep the whole of it.
 struct PeerContention {
-  BitsPerSecond nic_rate{0};      // of each direction: all flows between GPUs and NICs together; 0: the link's
-  BitsPerSecond two_way_rate{0};  // while n flows between GPUs cross, not all in one direction, each direction has two_way_rate / n
-                                  // of the link for them; 0: they lose nothing
-  BitsPerSecond duplex_rate{0};   // of each direction, while flows between GPUs cross it both ways; 0: the link's
+  BitsPerSecond nic_rate{0};         // of each direction: all flows between GPUs and NICs together; 0: the link's
+  BitsPerSecond two_way_rate{0};     // while n flows between GPUs cross, not all in one direction, each direction has two_way_rate / n
+                                     // of the link for them; 0: they lose nothing
+  BitsPerSecond duplex_rate{0};      // of each direction, while flows between GPUs cross it both ways; 0: the link's
+  BitsPerSecond nic_duplex_rate{0};  // the same of flows between GPUs and NICs
   friend bool operator==(const PeerContention&, const PeerContention&) = default;
 };
 
@@ -86,7 +87,7 @@ struct Server {
   friend bool operator==(const Server&, const Server&) = default;
 };
 
-// A NIC on a PCIe 4 port of a socket, for whose traffic with GPUs nic_rate_of_root_port is usual.
+// A NIC on a PCIe 4 port of a socket, for whose traffic with GPUs nic_duplex_rate_of_root_port is usual.
 bool is_nic_on_root_port(const Server&, const ServerLink&);
 
 inline constexpr int max_gpus_per_server = 1024;

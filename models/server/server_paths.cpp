@@ -83,6 +83,7 @@ void ServerPaths::add_contended(const DirectedLink& whole, const PeerContention&
   peers.duplex_rate = contention.duplex_rate;
   add_cable(peers);
   DirectedLink nics = lane;
+  nics.duplex_rate = contention.nic_duplex_rate;
   if (contention.nic_rate.count > 0) nics.spec.bandwidth = std::min(nics.spec.bandwidth, contention.nic_rate);
   add_cable(nics);
 }

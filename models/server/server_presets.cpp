@@ -204,7 +204,7 @@ Server hgx_a100_4() {
     s.nic_of_gpu.push_back(s.nics.back());
     s.links.push_back(pcie("socket0", s.gpus.back(), gen4, through_root));
     s.links.push_back(pcie("socket0", s.nics.back(), gen4, through_root));
-    s.links.back().contention.nic_rate = nic_rate_of_root_port;
+    s.links.back().contention.nic_duplex_rate = nic_duplex_rate_of_root_port;
     for (int other = 0; other < i; ++other) s.links.push_back(wire(numbered("gpu", other), s.gpus.back(), 80_GBps, between_nvlinks));
   }
   s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};

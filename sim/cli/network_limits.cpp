@@ -28,9 +28,9 @@ std::vector<Problem> problems_on_ns3(const RowRequest& row, const Fabric& fabric
 
 // Of the workload and of the jobs beside it.
 std::vector<Problem> problems_on_packet(const RowRequest& row, const std::shared_ptr<const Fabric>& fabric) {
-  bool loses = false;
-  for (LinkId id = 0; id < fabric->links(); ++id) loses |= fabric->link(id).two_way.loses();
-  if (!loses) return {};
+  bool depends = false;
+  for (LinkId id = 0; id < fabric->links(); ++id) depends |= fabric->link(id).two_way.depends_on_flows();
+  if (!depends) return {};
   std::vector<Problem> out;
   try {
     const auto links = Experiment(scenario_of(row), *row.algorithm, fabric, Prover(Unprovable::is_noted)).contended_links(row.size);

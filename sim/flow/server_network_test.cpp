@@ -103,6 +103,17 @@ TEST_CASE("servers: GPUs that exchange messages over a link have its duplex rate
   CHECK(one_server(copy) == doctest::Approx(64.0 * mib * 8 / 8e9).epsilon(1e-4));
 }
 
+TEST_CASE("servers: a NIC's link has its rate one way, and its duplex rate while GPUs send and receive over it") {
+  Server s = server_preset("congestionless");
+  for (ServerLink& link : s.links)
+    if (link.from.starts_with("nic") || link.to.starts_with("nic")) link.contention = {.nic_duplex_rate = 40_Gbps};
+  CHECK(seconds_of(s, shift(8, 4), 64 * mib) == doctest::Approx(64.0 * mib * 8 / 40e9).epsilon(1e-3));
+  Schedule there{.name = "one way", .collective = Collective::broadcast, .ranks = 8};
+  Step& step = there.add_step();
+  for (int r = 0; r < 4; ++r) step.copy({.from = r, .to = 4 + r, .chunk = 0});
+  CHECK(seconds_of(s, there, 64 * mib) == doctest::Approx(64.0 * mib * 8 / 100e9).epsilon(1e-3));
+}
+
 TEST_CASE("servers: between sockets a flow alone gets its rate cap or the link between sockets, whichever is less") {
   Schedule s{.name = "one message", .collective = Collective::broadcast, .ranks = 4};
   s.add_step().copy({.from = 0, .to = 2, .chunk = 0});

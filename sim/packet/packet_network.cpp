@@ -22,10 +22,9 @@ std::int64_t round_trip_bytes(std::int64_t delay_ps, std::int64_t bits_per_secon
 
 std::string contention_of_link(const Fabric& fabric, LinkId link) {
   return fmt::format(
-      "network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"{}\" in the server: use network \"flow\", or "
-      "set "
-      "the link's contention to \"none\"",
-      fabric.link_name(link), fabric.link(link).two_way.rate.count > 0 ? "two_way_rate" : "duplex_rate");
+      "network \"packet\" serves every link at one rate, but {} has \"contention\" with a \"two_way_rate\" in the server: use network "
+      "\"flow\", or set the link's contention to \"none\"",
+      fabric.link_name(link));
 }
 
 PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> rates, const PacketSettings& settings)
@@ -50,6 +49,9 @@ PacketNetwork::PacketNetwork(const Fabric& fabric, std::vector<BitsPerSecond> ra
   for (const std::string& name : settings.faults.links) lossy[static_cast<std::size_t>(link_named(fabric, name, lines))] = true;
   if (!lines.empty()) throw InputError(std::move(lines));
 
+  for (std::size_t link = 0; link < rates.size(); ++link)  // a link has one rate: that while both directions are used
+    if (const TwoWayLoad& load = fabric.link(static_cast<LinkId>(link)).two_way; load.loses() && !load.depends_on_flows())
+      rates[link] = std::min(rates[link], load.duplex);
   acknowledged_ = std::visit([](const auto& control) { return control.windowed; }, congestion_control(settings_, 0)) || order_matters_;
   ports_.resize(rates.size());
   queues_.resize(rates.size() * classes_);
@@ -118,7 +120,7 @@ std::int64_t PacketNetwork::headroom(std::uint32_t link) const {
 PacketNetwork::RouteIndex PacketNetwork::add_route(std::span<const Hop> hops, SimTime latency, FlowTerms /*terms*/, BitsPerSecond rate) {
   check(!hops.empty(), "a route without links");
   for (const Hop& hop : hops)
-    if (fabric_.link(hop.link).two_way.loses()) throw InputError(contention_of_link(fabric_, hop.link));
+    if (fabric_.link(hop.link).two_way.depends_on_flows()) throw InputError(contention_of_link(fabric_, hop.link));
   routes_.push_back({.latency_ps = latency.ps, .first_hop = add_hops(hops), .hops = static_cast<std::uint32_t>(hops.size()), .rate = rate});
   if (rate.count > 0) routes_.back().window = window_for(rate, hops, latency);
   return static_cast<RouteIndex>(routes_.size() - 1);

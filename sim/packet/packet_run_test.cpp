@@ -106,6 +106,16 @@ TEST_CASE("packet: a link whose rate depends on the flows that cross it is refus
   CHECK(run(ring_allreduce(8), *taken, 1_MiB).packet.messages == 14 * 8);
 }
 
+TEST_CASE("packet: a link that has less while both directions are used has that always") {
+  const FabricSpec star = Star{.nodes = 2, .host_link = link_100g};
+  Server server = server_preset("congestionless");
+  const auto seconds = [&] { return run(ring_allreduce(8), *build(star, server), 4_MiB).packet.finish.seconds(); };
+  const double whole = seconds();
+  for (ServerLink& link : server.links)
+    if (link.from.starts_with("nic") || link.to.starts_with("nic")) link.contention = {.nic_duplex_rate = 25_Gbps};
+  CHECK(seconds() > 2 * whole);
+}
+
 TEST_CASE("packet: congested halving-doubling ends, near what fair sharing gives") {
   const auto bigraph = build(BiGraph{.switches = 8, .nodes_per_switch = 4, .host_link = link_100g, .fabric_link = link_100g});
   const Both both = run(build(Request{.algorithm = "halving_doubling", .ranks = 32}), *bigraph, 8_MiB);

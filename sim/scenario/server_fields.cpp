@@ -20,7 +20,8 @@ struct NoContention {
 struct ContentionForm : OrWord<PeerContention, NoContention> {
   static bool read(const Json& json, const JsonPath& where, Input& in, PeerContention& out) {
     if (json.is_object() && json.empty())
-      return in.problem(where, "says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\"");
+      return in.problem(where,
+                        "says nothing: give \"nic_rate\", \"two_way_rate\", \"duplex_rate\" or \"nic_duplex_rate\", or write \"none\"");
     return OrWord::read(json, where, in, out);
   }
 };
@@ -191,7 +192,12 @@ Declaration<PeerContention> Declared<PeerContention>::declaration() {
                                          "The bandwidth of each direction while flows between GPUs cross the link both ways, or one "
                                          "flow crosses it twice; they keep the full bandwidth when not given.",
                                          at_least(BitsPerSecond{1})),
-                                [](const C& c) { return c.duplex_rate.count > 0; })}};
+                                [](const C& c) { return c.duplex_rate.count > 0; }),
+                     written_if(optional("nic_duplex_rate", &C::nic_duplex_rate,
+                                         "The bandwidth of each direction while flows between GPUs and NICs cross the link both ways; that "
+                                         "of the link when not given.",
+                                         at_least(BitsPerSecond{1})),
+                                [](const C& c) { return c.nic_duplex_rate.count > 0; })}};
 }
 
 Declaration<ServerLink> Declared<ServerLink>::declaration() {
@@ -206,7 +212,7 @@ Declaration<ServerLink> Declared<ServerLink>::declaration() {
                      written_if(optional_as<ContentionForm>("contention", &L::contention,
                                                             "How the bandwidth for traffic between devices falls under load; \"none\" "
                                                             "when neither the link nor the preset says otherwise, but for a NIC on a "
-                                                            "PCIe 4 port of a socket, whose nic_rate is 154Gbps then."),
+                                                            "PCIe 4 port of a socket, whose nic_duplex_rate is 154Gbps then."),
                                 [](const L& link) { return link.contention != PeerContention{}; })}};
 }
 
@@ -306,7 +312,7 @@ bool ServerForm::read(const Json& json, const JsonPath& where, Input& in, Server
   if (good && !preset && !topology)
     for (std::size_t i = 0; i < out.links.size(); ++i)
       if (!json["links"][i].contains("contention") && is_nic_on_root_port(out, out.links[i]))
-        out.links[i].contention.nic_rate = nic_rate_of_root_port;
+        out.links[i].contention.nic_duplex_rate = nic_duplex_rate_of_root_port;
   if (!preset && !topology && json.contains("gpus") && !json.contains("nics")) give_no_nic(out);
   if (good && out.is_sub_node() && !preset)
     good = in.problem(topology ? where.in("nccl_topology") : where.in("gpus"),

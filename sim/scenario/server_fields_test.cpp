@@ -60,14 +60,14 @@ TEST_CASE("links of a preset are changed by their ends, and the change is writte
   CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
   json["server"]["links"] = Json::parse(R"([{"from": "gpu0", "to": "gpu1", "contention": "none"},
                                            {"from": "socket0", "to": "socket1", "contention": {}}])");
-  CHECK(
-      lines_for(json) ==
-      Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
-            "\"socket1\", got \"gpu0\" and \"gpu1\"",
-            "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\" or \"duplex_rate\", or write \"none\""});
+  CHECK(lines_for(json) == Lines{"f.json: /server/links/0: must name the ends of a link that the server has, such as \"socket0\" and "
+                                 "\"socket1\", got \"gpu0\" and \"gpu1\"",
+                                 "f.json: /server/links/1/contention: says nothing: give \"nic_rate\", \"two_way_rate\", \"duplex_rate\" "
+                                 "or \"nic_duplex_rate\", or write \"none\""});
 }
 
-TEST_CASE("a NIC on a PCIe 4 port of a socket has 154 Gbps to and from GPUs, unless its link says otherwise or a switch is between") {
+TEST_CASE(
+    "a NIC on a PCIe 4 port of a socket has 154 Gbps each way while both are used, unless its link says otherwise or a switch is between") {
   Json server =
       Json::parse(R"({"sockets": ["cpu"], "pcie_switches": ["switch"], "gpus": ["gpu"], "nics": ["near", "far", "old", "free"], "links": [
     {"from": "cpu", "to": "gpu", "pcie": {"generation": 4}}, {"from": "cpu", "to": "switch", "pcie": {"generation": 4}},
@@ -77,10 +77,10 @@ TEST_CASE("a NIC on a PCIe 4 port of a socket has 154 Gbps to and from GPUs, unl
   for (const ServerLink& link : read.links) {
     CAPTURE(link.from);
     CAPTURE(link.to);
-    CHECK(link.contention.nic_rate == (link.from == "near" ? 154_Gbps : BitsPerSecond{}));
+    CHECK(link.contention.nic_duplex_rate == (link.from == "near" ? 154_Gbps : BitsPerSecond{}));
   }
   const Json written = ServerForm::write(read);
-  CHECK(written["links"][2]["contention"]["nic_rate"] == "154Gbps");
+  CHECK(written["links"][2]["contention"]["nic_duplex_rate"] == "154Gbps");
   CHECK(written["links"][5]["contention"] == "none");
   CHECK(cases_of(on_star(written)).front().scenario.server == read);
 }
