@@ -21,6 +21,18 @@ std::string_view name_of(SendQueue queue) {
   return "";
 }
 
+std::string_view name_of(BiasesOf calls) {
+  switch (calls) {
+    case BiasesOf::all_calls:
+      return "all_calls";
+    case BiasesOf::calls_in_a_server:
+      return "calls_in_a_server";
+    case BiasesOf::calls_between_servers:
+      return "calls_between_servers";
+  }
+  return "";
+}
+
 std::int64_t HardwareProfile::wire_bytes(std::int64_t bytes) const {
   const double efficiency = message_efficiency * (bytes < rendezvous_threshold.count ? eager_efficiency : 1.0);
   return efficiency == 1.0 ? bytes : std::llround(static_cast<double>(bytes) / efficiency);
@@ -194,6 +206,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/unpipelined_rate", profile.unpipelined_rate);
   not_negative("/nccl_channel", profile.nccl_channel);
   not_negative("/nccl_network", profile.nccl_network);
+  not_negative("/nccl_hop", profile.nccl_hop);
   not_negative("/process_launch", profile.process_launch);
   found.require(profile.initial_copies >= 0 && profile.initial_copies <= max_initial_copies, "/initial_copies",
                 "must be between 0 and {}, got {}", max_initial_copies, profile.initial_copies);

@@ -23,6 +23,10 @@ namespace weft {
 enum class SendQueue { channel, rank, nic };
 std::string_view name_of(SendQueue);
 
+// Which calls of NCCL choose by a profile's biases; the others as its table says.
+enum class BiasesOf { all_calls, calls_in_a_server, calls_between_servers };
+std::string_view name_of(BiasesOf);
+
 inline constexpr double max_initial_copies = 4;
 
 // Which of NCCL's protocols a call runs in, and along which pattern. `automatic`: none, the profile's plain values.
@@ -119,6 +123,7 @@ struct HardwareProfile {
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
   SimTime nccl_channel = {};  // of a call, for each channel that it takes but the first
   SimTime nccl_network = {};  // of a call between servers, besides its hops
+  SimTime nccl_hop = {};      // of each of these hops, in any protocol
   // For each GPU of a process that launches for several of them, one after the other: calls that follow one another come no faster.
   SimTime process_launch = 4400_ns;
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;
@@ -126,6 +131,7 @@ struct HardwareProfile {
   double nvls_efficiency = 0.85;  // of what an NVSwitch that adds would give
   // NCCL keeps to LL, to LL128, to trees, to NVLS as long as they are expected to take at most so many times as long as the others.
   double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0, nvls_bias = 1.0;
+  BiasesOf biases_of = BiasesOf::all_calls;
   std::vector<CostAtSize> cost_by_size = {};
   bool shares_gpu = false;  // of a rank among several of one GPU, which adds up what it reads where the other has it
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from

@@ -68,7 +68,12 @@ double bias_of_protocol(const HardwareProfile& profile, const Regime& regime) {
   return regime.protocol == NcclProtocol::ll128 && regime.between_servers ? profile.ll128_bias : 1;
 }
 
+bool counts_for(BiasesOf calls, const Regime& regime) {
+  return calls == BiasesOf::all_calls || (calls == BiasesOf::calls_between_servers) == regime.between_servers;
+}
+
 double bias_of(const HardwareProfile& profile, const Regime& regime) {
+  if (!counts_for(profile.biases_of, regime)) return 1;
   double bias = std::max(bias_of_protocol(profile, regime), min_bias);
   if (regime.pattern == NcclAlgorithm::tree) bias *= std::max(profile.tree_bias, min_bias);
   if (nvswitches_add(regime)) bias *= std::max(profile.nvls_bias, min_bias);
@@ -118,7 +123,7 @@ double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   double least = expected(chosen);
   const double taken = least;
   for (const Regime& regime : nccl_regimes(q, size)) {
-    if (bias_of_protocol(profile, regime) <= bias_of_none) continue;
+    if (counts_for(profile.biases_of, regime) && bias_of_protocol(profile, regime) <= bias_of_none) continue;
     const SimTime at_least = expected_time(q, regime, size);
     least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
   }

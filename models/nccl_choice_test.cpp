@@ -87,6 +87,21 @@ TEST_CASE("nccl tuning: a bias of LL128 is of calls between servers, in one of t
   CHECK(nccl_choice(without, one, 4_MiB).protocol == NcclProtocol::ll128);
 }
 
+TEST_CASE("nccl tuning: biases that were fitted between servers say nothing of calls in one server, and the other way round") {
+  const NcclQuestion one{.ranks = 8, .nvlink = true, .inside = 2400_Gbps};
+  HardwareProfile without;  // 8 B go with LL
+  without.ll_bias = bias_of_none;
+  const auto has_ll = [&](const NcclQuestion& q) { return nccl_choice(without, q, 8_B).protocol == NcclProtocol::ll; };
+  CHECK_FALSE(has_ll(one));
+  CHECK_FALSE(has_ll(four_servers));
+  without.biases_of = BiasesOf::calls_between_servers;
+  CHECK(has_ll(one));
+  CHECK_FALSE(has_ll(four_servers));
+  without.biases_of = BiasesOf::calls_in_a_server;
+  CHECK_FALSE(has_ll(one));
+  CHECK(has_ll(four_servers));
+}
+
 TEST_CASE("nccl tuning: the published table regrets no choice, a profile in which the chosen protocol is slow does") {
   for (std::int64_t bytes = 8; bytes <= (1_GiB).count; bytes *= 4) CHECK(nccl_regret({}, four_servers, Bytes{bytes}) == 0);
   HardwareProfile slow;

@@ -77,7 +77,8 @@ NcclFactors nccl_factors(const HardwareProfile& profile, const Regime& regime) {
   const double inside = (regime.nvlink ? table_of(regime.pattern).nvlink : table_of(regime.pattern).pcie)[index_of(latencies_of(regime))];
   const double launched = std::max(hops, launch_us(profile, regime) / inside);
   double network = launched > 0 ? profile.network_hops * hops / launched : profile.network_hops;
-  if (launched > 0) network += regime.handshakes * profile.rendezvous.microseconds() / (launched * network_us(regime));
+  const double besides_us = regime.handshakes * profile.rendezvous.microseconds() + profile.nccl_hop.microseconds();
+  if (launched > 0) network += besides_us / (launched * network_us(regime));
   return {launched, network, efficiency};
 }
 
@@ -85,7 +86,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
   hops_factor(profile, latencies_of(regime)) = factors.hops;
   profile.network_hops = factors.network;
   profile.nccl_launch = 0;
-  profile.rendezvous = {};
+  profile.rendezvous = profile.nccl_hop = {};
   if (is_one_nvswitch(regime)) {
     profile.nvls_efficiency = factors.efficiency;
     return profile;
@@ -98,7 +99,7 @@ HardwareProfile with_nccl_factors(HardwareProfile profile, const Regime& regime,
 NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double efficiency = std::min(1.0, nccl_factors(profile, regime).efficiency);
   const double hops = hops_factor(profile, latencies_of(regime));
-  const SimTime handshake = microseconds(regime.handshakes * profile.rendezvous.microseconds());
+  const SimTime of_hop = microseconds(regime.handshakes * profile.rendezvous.microseconds()) + profile.nccl_hop;
   const SimTime of_network = regime.between_servers ? profile.nccl_network : SimTime{};
   if (nvswitches_add(regime)) {
     const SimTime hop = microseconds(hops * nvls_us / 2);
@@ -109,7 +110,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
     return {.base = (is_alone ? fill + hop + hop : fill) + of_network,
             .nvlink = hop,
             .pcie = hop,
-            .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
+            .network = microseconds(hops * profile.network_hops * network_us(regime)) + of_hop + regime.longer,
             .efficiency = regime.of_rate * efficiency,
             .nvlink_gain = nvls_gain(std::max(2, regime.gpus)) * beside_network};
   }
@@ -123,7 +124,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
           .sending = regime.sending,
           .nvlink = microseconds(std::max(launch, hops * table.nvlink[i]) + serial) + regime.pass,
           .pcie = microseconds(std::max(launch, hops * table.pcie[i]) + serial),
-          .network = microseconds(hops * profile.network_hops * network_us(regime)) + handshake + regime.longer,
+          .network = microseconds(hops * profile.network_hops * network_us(regime)) + of_hop + regime.longer,
           .efficiency = regime.of_rate * efficiency / staged_turns(regime.staged_sends)};
 }
 

@@ -62,6 +62,21 @@ TEST_CASE("nccl tuning: a call between servers costs once what the profile says 
   CHECK(added(NcclAlgorithm::ring) == 0_us);
 }
 
+TEST_CASE("nccl tuning: on a slow network each hop between servers takes longer, in any protocol") {
+  HardwareProfile profile;
+  profile.nccl_hop = 9_us;
+  NcclQuestion q{.ranks = 16, .servers = 2, .nvlink = true, .nics = 8, .inside = 1920_Gbps, .outside = 1600_Gbps};
+  for (const NcclAlgorithm pattern : {NcclAlgorithm::ring, NcclAlgorithm::tree})
+    for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+      q.algorithm = pattern, q.protocol = protocol;
+      const Regime regime = nccl_choice(profile, q, 8_B);
+      const NcclCosts with = nccl_costs(profile, regime);
+      CHECK(with.network - nccl_costs({}, regime).network == 9_us);
+      CHECK(with.base == nccl_costs({}, regime).base);
+      CHECK(nccl_costs(with_nccl_factors(profile, regime, nccl_factors(profile, regime)), regime).network == with.network);
+    }
+}
+
 TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another server") {
   const auto base = [](Collective collective, int servers, double factor) {
     NcclQuestion q{.collective = collective, .ranks = 16, .servers = servers, .protocol = NcclProtocol::simple};

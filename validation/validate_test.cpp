@@ -210,6 +210,11 @@ TEST_CASE("validate: a class is the middle of its systems, or half-way to it, ea
   REQUIRE(classes[0].members.size() == 2);
   CHECK(classes[0].members[0].error.points == 2);
   CHECK(classes[0].error.p95 == doctest::Approx(0.1));
+  CHECK(classes[0].least_p95 == 0);  // the same call takes both as long
+  text.replace(text.find("data.csv"), 8, "twice.csv");
+  made.folder.file("twice.csv", "ranks,collective,size_bytes,time_us\n2,allreduce,1000000,164\n");
+  const Reference twice = read_reference(made.folder.file("twice.json", text));
+  CHECK(judge_classes({one, twice})[0].least_p95 == doctest::Approx(1 / 3.0));
   CHECK(judge_classes({one})[0].error.points == 0);
   CHECK(table_of(judge_classes({one})).find("one system only") != std::string::npos);
 }
@@ -240,6 +245,24 @@ TEST_CASE("validate: what calls of NCCL cost on top of its table is known of sys
   CHECK(judge_classes({other, long_calls})[0].members[0].error.median < 0.001);
   const Reference all_calls = reference_of("slow", line_of(8, slow) + line_of(64 << 20, slow));
   CHECK(judge_classes({other, all_calls})[0].members[0].error.median > 0.2);
+}
+
+TEST_CASE("validate: what a slow network adds to the hops between two servers counts for a class as paid once") {
+  // Of two systems of two ranks, whose ring has two hops: each is predicted with half of what the other's network takes.
+  const Made made;
+  std::string scenario = pair_scenario;
+  scenario.replace(scenario.find("\"ring\""), 6, "\"nccl\"");
+  made.folder.file("nccl.json", scenario);
+  const auto reference_of = [&](const std::string& name, const std::string& parameter, const std::string& value) {
+    made.folder.file("one.csv", "ranks,collective,algorithm,size_bytes,time_us\n2,allreduce,nccl,8,40\n");
+    made.folder.file(name + ".json", fmt::format(R"({{"schema": 1, "{0}": {{"value": "{1}", "source": "made up"}}}})", parameter, value));
+    return read_reference(made.folder.file(name + "_reference.json", fmt::format(R"({{"name": "{0}", "about": "Made up.",
+        "scenario": "nccl.json", "measurements": ["one.csv"], "profile": "{0}.json", "class": "pairs"}})",
+                                                                                 name)));
+  };
+  const Reference once = reference_of("once", "nccl_network", "8us"), hops = reference_of("hops", "nccl_hop", "4us");
+  const JudgedClass judged = judge_classes({once, hops})[0];
+  CHECK(judged.members[0].error.median == doctest::Approx(judged.members[1].error.median));
 }
 
 TEST_CASE("validate: a backward pass is judged by the times of its layers, and its device is fitted to the models that are not held out") {

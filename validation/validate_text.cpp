@@ -109,6 +109,11 @@ std::string short_summary(const std::vector<Judgement>& judgements, const std::v
   return out;
 }
 
+// Systems that are described alike may differ more than a prediction by their description can be right.
+std::string said_of_least(const JudgedClass& c) {
+  return c.least_p95 < 0.0005 ? "" : fmt::format(" (whatever is predicted, 95th percentile at least {:.1f} %)", 100 * c.least_p95);
+}
+
 std::string summary(const std::vector<JudgedClass>& classes) {
   if (classes.empty()) return {};
   std::string out =
@@ -119,8 +124,8 @@ std::string summary(const std::vector<JudgedClass>& classes) {
                             : fmt::format("| {} | {} | {} | {} | {}, {} |\n", c.name, m.reference, fmt::join(m.from, ", "), m.error.points,
                                           percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
     if (c.error.points == 0) continue;
-    out += fmt::format("| {} | **all** | | {} | **{}**, {} |\n", c.name, c.error.points, percent(c.error, &ErrorSummary::median),
-                       percent(c.error, &ErrorSummary::p95));
+    out += fmt::format("| {} | **all**{} | | {} | **{}**, {} |\n", c.name, said_of_least(c), c.error.points,
+                       percent(c.error, &ErrorSummary::median), percent(c.error, &ErrorSummary::p95));
   }
   return out;
 }
@@ -200,8 +205,8 @@ std::string table_of(const std::vector<JudgedClass>& classes) {
                             : fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", m.reference, m.error.points,
                                           percent(m.error, &ErrorSummary::median), percent(m.error, &ErrorSummary::p95));
     if (c.error.points == 0) continue;
-    out += fmt::format("  {:<26} {:>7} {:>9} {:>9}\n", "all", c.error.points, percent(c.error, &ErrorSummary::median),
-                       percent(c.error, &ErrorSummary::p95));
+    out += fmt::format("  {:<26} {:>7} {:>9} {:>9}{}\n", "all", c.error.points, percent(c.error, &ErrorSummary::median),
+                       percent(c.error, &ErrorSummary::p95), said_of_least(c));
   }
   return out;
 }

@@ -61,16 +61,23 @@ Field<CostAtSize> algorithm_of_costs() {
   return out;
 }
 
+template <class Value>
+std::vector<std::pair<Value, std::string>> named(std::initializer_list<Value> values) {
+  std::vector<std::pair<Value, std::string>> out;
+  for (const Value value : values) out.emplace_back(value, name_of(value));
+  return out;
+}
+
 }  // namespace
 
 using namespace literals;
 
 const std::vector<std::pair<SendQueue, std::string>>& Names<SendQueue>::values() {
-  static const auto all = [] {
-    std::vector<std::pair<SendQueue, std::string>> out;
-    for (const SendQueue queue : {SendQueue::channel, SendQueue::rank, SendQueue::nic}) out.emplace_back(queue, name_of(queue));
-    return out;
-  }();
+  static const auto all = named({SendQueue::channel, SendQueue::rank, SendQueue::nic});
+  return all;
+}
+const std::vector<std::pair<BiasesOf, std::string>>& Names<BiasesOf>::values() {
+  static const auto all = named({BiasesOf::all_calls, BiasesOf::calls_in_a_server, BiasesOf::calls_between_servers});
   return all;
 }
 
@@ -231,7 +238,12 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional(
               "nccl_network", &H::nccl_network,
               "What a call of NCCL between servers takes besides its hops, however many servers there are: nothing by its tuning table. "
-              "Fitted: 11 to 28 us between DGX A100 and AWS p4de, 2.3 between servers of 4 V100, nothing between those of 4 or 8 H100."),
+              "Fitted to several numbers of servers: 5 us between servers of 8 A100, 4 between those of 4 V100, nothing between those of 8 "
+              "H100."),
+          optional(
+              "nccl_hop", &H::nccl_hop,
+              "What each hop of NCCL between servers takes beyond its tuning table, whose hops are those of InfiniBand, in any protocol. "
+              "Fitted: 5 us with libfabric on Slingshot, 13 us with sockets there, 38 us with TCP on 10 Gb/s Ethernet."),
           optional("process_launch", &H::process_launch,
                    "What a process that launches the kernels of several GPUs takes for each of them. Calls that were measured behind one "
                    "another so (nccl-tests with -g 8) came no faster than their sum; in a simulation each GPU has a process of its own."),
@@ -263,6 +275,9 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "nvls_bias", &H::nvls_bias,
               "NCCL keeps to NVLS, where an NVSwitch adds, as long as it is expected to take at most this many times as long as others.",
               between(0.0, nccl_most_factor)),
+          optional("biases_of", &H::biases_of,
+                   "Which calls of NCCL choose by these four; the others choose as its table says. A profile that was fitted to calls "
+                   "between servers alone, or to calls in one server alone, says nothing of the choice in the others."),
           optional("cost_by_size", &H::cost_by_size,
                    "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "

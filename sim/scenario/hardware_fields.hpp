@@ -31,6 +31,11 @@ struct Names<SendQueue> {
   static const std::vector<std::pair<SendQueue, std::string>>& values();
 };
 template <>
+struct Names<BiasesOf> {
+  static constexpr const char* kind = "kind of calls";
+  static const std::vector<std::pair<BiasesOf, std::string>>& values();
+};
+template <>
 struct Names<MpiLibrary> {
   static constexpr const char* kind = "library";
   static const std::vector<std::pair<MpiLibrary, std::string>>& values();

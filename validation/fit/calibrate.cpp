@@ -90,13 +90,24 @@ void refuse_idle_options(const CalibrateArguments& a, const Renames& renames, co
   if (!problems.empty()) throw InputError(std::move(problems));
 }
 
+// Whether a file that was refused holds measurements besides the lines that cannot be used.
+bool has_good_lines(const MeasuredFile& file, const CalibrateArguments& a, const RowSelection& select) {
+  try {
+    return !read_measurements(file, {.skip_bad = true, .collective = a.collective, .select = select}).rows.empty();
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 std::vector<Measurement> read_all(const CalibrateArguments& a, const Renames& renames, const std::vector<MeasuredFile>& files,
                                   std::ostream& err) {
   const RowSelection select = rows_of(a, files);
   std::vector<Measurement> rows, unsaid;  // the second of files whose collective is not said behind their names
   std::set<std::string> algorithms, excluded;
   std::vector<std::string> problems, none;
-  for (const MeasuredFile& file : files)
+  bool can_skip = false;
+  for (const MeasuredFile& file : files) {
+    const std::size_t before = problems.size();
     gather(problems, [&] {
       Measurements read = read_measurements(file, {.skip_bad = a.skip_bad, .collective = a.collective, .select = select});
       rows.insert(rows.end(), read.rows.begin(), read.rows.end());
@@ -106,6 +117,9 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const Renames& re
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
       if (read.rows.empty()) none.push_back(none_selected(file.name, read, a));
     });
+    can_skip = can_skip || (problems.size() > before && !a.skip_bad && has_good_lines(file, a, select));
+  }
+  if (can_skip) problems.emplace_back("--skip-bad: goes on without lines that cannot be used");
   if (!problems.empty()) throw InputError(std::move(problems));
   if (rows.empty()) throw InputError(std::move(none));
   if (!a.collective.empty())
@@ -158,8 +172,10 @@ std::vector<std::string> factors_at_bound(const std::vector<CostAtSize>& costs) 
   std::map<std::string, std::vector<std::string>> sizes;
   for (const CostAtSize& cost : costs)
     if (is_at_bound(cost))
-      sizes[cost.collective == name_of_message_costs ? "messages"
-                                                     : fmt::format("{} of {} on {} ranks", cost.collective, cost.algorithm, cost.ranks)]
+      sizes[cost.collective == name_of_message_costs
+                ? "messages"
+                : fmt::format("{}{} on {} ranks", cost.collective, cost.algorithm == cost.collective ? "" : " of " + cost.algorithm,
+                              cost.ranks)]
           .push_back(to_string(cost.size));
   std::vector<std::string> out;
   for (auto& [call, at] : sizes) {
@@ -188,6 +204,12 @@ std::string said_of_caches(const FitResult& result, const HardwareProfile& hardw
 std::string elements_of(const Measurement& m, const std::vector<FitPoint>& points) {
   const bool same = std::ranges::all_of(points, [&](const FitPoint& p) { return p.measured.elements == m.elements; });
   return same || m.elements.empty() ? "" : "  " + m.elements;
+}
+
+// On how many nodes a point was measured, where as many ranks were on others, too.
+std::string nodes_of(const MeasuredSetup& e, const std::vector<FitPoint>& points) {
+  const bool same = std::ranges::all_of(points, [&](const FitPoint& p) { return p.setup.ranks != e.ranks || p.setup.nodes == e.nodes; });
+  return same ? "" : fmt::format("  on {} node{}", e.nodes, e.nodes == 1 ? "" : "s");
 }
 
 // By point, whether the costs by size leave it out.
@@ -220,13 +242,13 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
   const std::vector<bool> alone = left_alone(result, points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}\n", m.collective, what_ran(points[i]),
+    out << fmt::format("  {:<12} {:<26} {:>6} {:>12} {:>14.2f} {:>14.2f} {:>+7.1f} % {}{}{}{}\n", m.collective, what_ran(points[i]),
                        points[i].setup.ranks, m.size_bytes, m.time_us, result.simulated_us[i],
                        100 * (result.simulated_us[i] / m.time_us - 1),
                        alone[i]           ? "stands alone"
                        : points[i].fitted ? ""
                                           : "held out",
-                       repeats_of(m), elements_of(m, points));
+                       repeats_of(m), elements_of(m, points), nodes_of(points[i].setup, points));
   }
   out << "#\n";
   if (std::ranges::count(alone, true) > 0)
@@ -325,16 +347,20 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
              to_svg(fmt::format("{}: measured and simulated", profile.stem().string()), series_of(points, result.simulated_us)));
 }
 
-// Large calls that take so much longer than their links need are more often given in another unit than that slow.
-std::string doubt_of_unit(const std::vector<FitPoint>& points, const Simulator& simulator) {
+// Large calls that take so much longer than their links need are more often given in another unit than that slow. Ranks that share a NIC
+// need its links for longer than by themselves, as a simulation shows; one does, of the call among the fewest ranks.
+std::string doubt_of_unit(const std::vector<FitPoint>& points, Simulator& simulator) {
   constexpr Bytes large = 1_MiB;
   constexpr double doubtful = 100;
   std::vector<double> times;
+  const FitPoint* fewest = nullptr;
   for (const FitPoint& p : points)
-    if (const double least_us = simulator.wire_limit_us(p.setup); least_us > 0 && p.setup.size >= large)
+    if (const double least_us = simulator.wire_limit_us(p.setup); least_us > 0 && p.setup.size >= large) {
       times.push_back(p.measured.time_us / least_us);
+      if (!fewest || p.setup.ranks < fewest->setup.ranks) fewest = &p;
+    }
   const double usual = times.empty() ? 0 : median(std::move(times));
-  if (usual < doubtful) return {};
+  if (usual < doubtful || fewest->measured.time_us < doubtful * simulator.least_us(fewest->setup, 0)) return {};
   return fmt::format(
       "calls of {} and more take {:.0f} times as long as the scenario's links need for their bytes (median): are the times in "
       "microseconds?",
@@ -374,8 +400,9 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
   const std::set<PathClass> ways = ways_between_servers(used.points, simulator);
-  OpenScenario open =
-      (names.empty() ? open_by_default(a.scenario, settings, used.points, ways, simulator) : asked).with_ways_measured(ways);
+  OpenScenario open = (names.empty() ? open_by_default(a.scenario, settings, used.points, ways, simulator) : asked)
+                          .with_ways_measured(ways)
+                          .with_biases_of(calls_of_nccl(used.points, simulator));
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t max_lines = 8;
   for (std::size_t i = 0; i < std::min(max_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";

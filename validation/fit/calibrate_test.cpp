@@ -147,6 +147,27 @@ TEST_CASE("calibrate: rules of leaders on hosts are told from others where hosts
   CHECK(alone.find("intel_mpi") == std::string::npos);
 }
 
+TEST_CASE("calibrate: the table says on how many nodes a call ran, where as many ranks ran on others too") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", R"({"schema": 1, "name": "pair",
+      "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "server": "dgx_a100",
+      "hardware": "ideal", "workload": {"collective": "allreduce", "algorithm": "nccl", "size": "1MiB"}})");
+  const auto data = folder.file("data.csv",
+                                "collective,algorithm,nodes,ranks,size_bytes,time_us\nallreduce,nccl,1,8,8,20\n"
+                                "allreduce,nccl,2,8,8,30\nallreduce,nccl,2,16,8,40\n");
+  std::ostringstream out, err;
+  calibrate_command({.data = {data.string()}, .scenario = scenario.string(), .fit = {"nccl_base"}, .all = true, .folds = 0, .starts = 1},
+                    out, err);
+  const auto lines_with = [&](const char* text) {
+    std::istringstream in(out.str());
+    int lines = 0;
+    for (std::string line; std::getline(in, line);) lines += line.find(text) != std::string::npos ? 1 : 0;
+    return lines;
+  };
+  CHECK(lines_with("  on 1 node") == 1);
+  CHECK(lines_with("  on 2 nodes") == 1);  // sixteen ranks were on no other number of them
+}
+
 TEST_CASE("calibrate: times that are a hundred times as long as the links need are doubted") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
@@ -270,7 +291,8 @@ TEST_CASE("calibrate: lines are excluded by their place in a file that is read")
   const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,bad\n").string();
   std::ostringstream out, err;
   CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
-  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) == Lines{data + ":13: time_us must be a number, got \"bad\""});
+  CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
+        Lines{data + ":13: time_us must be a number, got \"bad\"", "--skip-bad: goes on without lines that cannot be used"});
   arguments.exclude = {data + ":13"};
   CHECK(calibrate_command(arguments, out, err) == 0);
   for (const std::string& place : {data, data + ":", data + ":x", std::string("other.csv:3")}) {
@@ -400,14 +422,15 @@ TEST_CASE("calibrate: what the scenario leaves open stays open in the one that i
   const auto scenario = folder.file("pair.json", R"({"schema": 1, "name": "pair",
       "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "server": "dgx_a100",
       "hardware": "ideal", "workload": {"collective": "allreduce", "algorithm": "nccl", "size": "1MiB"}})");
-  const auto data = folder.file("data.csv", "collective,algorithm,nodes,ranks,size_bytes,time_us\n"
-                                            "allreduce,nccl,2,16,8,30\nallreduce,nccl,2,16,1048576,120\n");
+  const auto data = folder.file("data.csv",
+                                "collective,algorithm,nodes,ranks,size_bytes,time_us\n"
+                                "allreduce,nccl,2,16,8,30\nallreduce,nccl,2,16,1048576,120\n");
   const auto written = (folder / "fitted.json").string();
   std::ostringstream out, err;
   calibrate_command({.data = {data.string()},
                      .scenario = scenario.string(),
                      .set = {"/workload/size=2MiB"},
-                     .fit = {"nccl_base"},
+                     .fit = {"nccl_base", "ll_bias"},
                      .folds = 0,
                      .starts = 1,
                      .scenario_output = written},
@@ -417,6 +440,7 @@ TEST_CASE("calibrate: what the scenario leaves open stays open in the one that i
   CHECK(read.workload.ranks == 12);
   CHECK(std::get<Star>(read.fabric.spec).host_link.bandwidth == 200_Gbps);
   CHECK(read.workload.sizes == std::vector{2_MiB});
+  CHECK(read.hardware.biases_of == BiasesOf::calls_between_servers);  // which is all that was measured
 }
 
 namespace {

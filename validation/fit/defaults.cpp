@@ -79,7 +79,7 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
            "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel"});
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
-      if (e.nodes > 1) add({"nccl_network", "rendezvous", "rendezvous_threshold"});
+      if (e.nodes > 1) add({"nccl_network", "nccl_hop", "rendezvous", "rendezvous_threshold"});
       if (e.gpus_of_a_process > 1) add({"process_launch"});
       continue;
     }

@@ -58,6 +58,9 @@ UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulat
 // Of the points that are fitted to (Simulator::ways_between_servers).
 std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Simulator& simulator);
 
+// Of the same points, calls of NCCL: in one server, between servers or both.
+BiasesOf calls_of_nccl(const std::vector<FitPoint>& points, Simulator& simulator);
+
 struct ErrorSummary {
   int points = 0;
   double median = 0;  // of |simulated / measured - 1|

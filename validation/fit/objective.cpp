@@ -211,6 +211,7 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
     if (parameters_[i].name == "rendezvous") out.push_back(weight_of_overhead * beyond(us, 8));
     if (parameters_[i].name == "nccl_network")
       out.push_back(weight_of_time * beyond(us, nccl_costs({}, {.protocol = NcclProtocol::ll}).base.microseconds()));
+    if (parameters_[i].name == "nccl_hop") out.push_back(weight_of_time * beyond(us, 1));
     if (parameters_[i].name == "nccl_channel") out.push_back((between ? weight_of_overhead : weight_of_time) * beyond(us, 1));
     if (parameters_[i].name == "call_overhead" && between) {
       HardwareProfile hardware;

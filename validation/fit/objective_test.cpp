@@ -62,6 +62,7 @@ TEST_CASE("objective: what calls take of the network besides hops counts little 
   Objective objective(open, {&points.front()}, std::make_shared<Simulators>(open), Precision::told);
   CHECK(objective.errors({1e3, 1}).back() == doctest::Approx(0));
   CHECK(objective.errors({6.6e6, 1}).back() == doctest::Approx(0.1 * std::log(2)).epsilon(1e-3));  // as much as a call by the table
+  CHECK(open.parameters().front().high == 8e6);                                                    // more is of its hops
 }
 
 TEST_CASE("objective: handshakes of NCCL that take longer than any that were measured count against a fit") {

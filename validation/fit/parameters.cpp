@@ -24,6 +24,9 @@ using Unit = HardwareParameter::Unit;
 // NCCL's channels take 0.2 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
 constexpr SimTime max_of_channel = 4_us;
 
+// What is paid once for the network was told from hops by several numbers of servers at 2 to 6 us (validation/data/abci2_nccl).
+constexpr SimTime max_of_network = 8_us;
+
 constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
 
 template <SimTime HardwareProfile::*member>
@@ -108,11 +111,11 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       size_parameter<&H::handshake_threshold>("handshake_threshold"), rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
       fraction_parameter<&H::sender_share>("sender_share"), factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
-      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 20),
+      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 1),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::nccl_network>("nccl_network"),
-      time_parameter<&H::process_launch>("process_launch"), factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1),
-      factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
+      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::nccl_network>("nccl_network", max_of_network),
+      time_parameter<&H::nccl_hop>("nccl_hop"), time_parameter<&H::process_launch>("process_launch"),
+      factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
       factor_parameter<&H::ll_bias>("ll_bias", bias_of_none, 5, Unit::bias),
@@ -339,6 +342,14 @@ OpenScenario OpenScenario::with_ways_measured(const std::set<PathClass>& measure
   const HardwareParameter& unmeasured = *find_hardware_parameter(alike.parameter);
   if (fits(alike.as) && !fits(alike.parameter) && unmeasured.get(scenario_.hardware) == unmeasured.get(HardwareProfile{}))
     out.alike_ = alike;
+  return out;
+}
+
+OpenScenario OpenScenario::with_biases_of(BiasesOf measured) const {
+  OpenScenario out = *this;
+  if (std::ranges::none_of(parameters_, [](const FitParameter& p) { return p.unit == Unit::bias; })) return out;
+  out.scenario_.hardware.biases_of = measured;
+  out.scenario_.hardware.sources["biases_of"] = "the calls that were measured";
   return out;
 }
 

@@ -90,6 +90,8 @@ class OpenScenario {
     std::string_view parameter, as;
   };
   const std::optional<Alike>& alike() const { return alike_; }  // which has been set so
+  // The calls of NCCL that were measured: its choice in others is not known from these.
+  OpenScenario with_biases_of(BiasesOf measured) const;
   HardwareProfile hardware(const std::vector<double>& values) const;
   // The scenario with the pointers' values set; the hardware is not touched.
   Scenario scenario(const std::vector<double>& values) const;

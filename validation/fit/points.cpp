@@ -140,8 +140,10 @@ class Points {
       return;
     }
     if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
-      assume(row,
-             fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies", cables));
+      assume(row, fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies; or "
+                              "were both ranks on "
+                              "one node (FILE:nodes=1)?",
+                              cables));
     const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
     if (row.time_us < tolerance * limit)
       too_fast_.push_back(fmt::format(
@@ -370,6 +372,16 @@ std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Si
     if (p.fitted && seen.emplace(e.ranks, e.nodes, e.of_each_node, e.from, e.to).second) out.merge(simulator.ways_between_servers(e));
   }
   return out;
+}
+
+BiasesOf calls_of_nccl(const std::vector<FitPoint>& points, Simulator& simulator) {
+  bool in_a_server = false, between_servers = false;
+  for (const FitPoint& p : points) {
+    if (!p.fitted) continue;
+    for (const Regime& regime : simulator.nccl_choices(p.setup)) (regime.between_servers ? between_servers : in_a_server) = true;
+  }
+  if (in_a_server == between_servers) return BiasesOf::all_calls;
+  return in_a_server ? BiasesOf::calls_in_a_server : BiasesOf::calls_between_servers;
 }
 
 std::string what_ran(const FitPoint& point) {

@@ -154,7 +154,9 @@ TEST_CASE("points: latencies that the cables alone exceed are told once a file")
         {.ranks = 2, .collective = "latency", .size_bytes = 1 + static_cast<std::int64_t>(rows.size()), .time_us = us, .where = "f:1"});
   const UsedMeasurements used = usable(rows, simulator, {});
   CHECK(used.points.size() == 3);
-  CHECK(used.assumed == Lines{"f: has latencies below the 1 us that the scenario's cables alone take: give /fabric lower latencies"});
+  CHECK(used.assumed ==
+        Lines{"f: has latencies below the 1 us that the scenario's cables alone take: give /fabric lower latencies; or were both ranks on "
+              "one node (FILE:nodes=1)?"});
 }
 
 TEST_CASE("points: ranks that the file does not say are the scenario's, or those of its nodes, aloud") {

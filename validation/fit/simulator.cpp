@@ -51,7 +51,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
     hardware.network_hops = none.network_hops, hardware.nccl_launch = none.nccl_launch;
     hardware.nccl_peer = none.nccl_peer, hardware.nccl_channel = none.nccl_channel;
-    hardware.nccl_network = none.nccl_network;
+    hardware.nccl_network = none.nccl_network, hardware.nccl_hop = none.nccl_hop;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
