@@ -145,6 +145,30 @@ TEST_CASE("fit: it ends where what it may simulate is spent, and says what it le
                          "cross-validation is left out: what a fit may simulate is spent"});
 }
 
+TEST_CASE("fit: what messages cost is found, though simulating all calls often is more than may be spent") {
+  const ScratchFolder folder;
+  const OpenScenario open(folder.file("many.json", R"({"schema": 1, "name": "many", "server": {"preset": "cpu_host", "cores": 16},
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "500ns"}}, "hardware": "mpi_hosts",
+    "workload": {"collective": "alltoall", "algorithm": "pairwise", "size": "1MiB"}})"),
+                          {},
+                          {"send_overhead", "rail_overhead", "eager_copy_rate", "handshake", "pcie_overhead", "nvlink_overhead",
+                           "copy_rate", "copy_rate_in_memory", "local_copy", "wire_efficiency", "call_overhead"});
+  HardwareProfile truth = open.scenario().hardware;
+  truth.rail_overhead = 8_us, truth.send_overhead = 2_us, truth.copy_rate = 8_Gbps;
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> points;
+  for (const auto& [collective, algorithm] : {std::pair{"alltoall", "pairwise"}, {"allgather", "ring"}})
+    for (const std::int64_t size : powers_of_two(11, 28)) {
+      FitPoint p{.measured = {},
+                 .setup = {.collective = collective, .algorithm = {algorithm}, .ranks = 32, .size = Bytes{size}, .nodes = 2}};
+      p.setup.of_each_node = 16;
+      p.measured.size_bytes = size;
+      p.measured.time_us = simulator.time_us(p.setup, truth);
+      points.push_back(std::move(p));
+    }
+  CHECK(fit(open, points, {.folds = 0, .starts = 1, .budget = 2'000'000}).fitted_without_costs.median < 0.05);
+}
+
 TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual of hosts, and is said so") {
   HardwareProfile truth;
   truth.send_overhead = 5_us;
