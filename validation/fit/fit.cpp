@@ -109,15 +109,24 @@ struct WithCosts {
   double loss = 0;
   bool too_slow = false;  // some call stays slower than it was measured
 };
-WithCosts with_costs(Objective& judge, std::vector<double> values) {
+WithCosts with_costs(Objective& judge, std::vector<double> values, bool by_message) {
   constexpr double slower = 0.05;
   WithCosts out{.values = std::move(values)};
-  out.costs = sized_costs(judge, out.values);
+  out.costs = sized_costs(judge, out.values, by_message);
   std::vector<double> errors = judge.simulated(out.values, out.costs);
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = std::log(std::max(errors[i], 1e-6) / judge.points()[i]->wanted_us());
   out.loss = robust_loss(errors, error_knee);
   out.too_slow = std::ranges::max(errors) > slower;
   return out;
+}
+
+// Where messages of one size cost so different times in different calls that some call stays too slow, none of their costs may fit better.
+WithCosts with_costs(Objective& judge, std::vector<double> values) {
+  WithCosts out = with_costs(judge, std::move(values), true);
+  const bool of_messages = std::ranges::any_of(out.costs, [](const CostAtSize& c) { return c.collective == name_of_message_costs; });
+  if (!out.too_slow || !of_messages) return out;
+  WithCosts without = with_costs(judge, out.values, false);
+  return without.loss < out.loss - indifferent ? without : out;
 }
 
 // Costs by size make a call as slow as it was measured, but none faster than its links. Where a call stays slower, NCCL may have chosen

@@ -169,6 +169,26 @@ TEST_CASE("fit: what messages cost is found, though simulating all calls often i
   CHECK(fit(open, points, {.folds = 0, .starts = 1, .budget = 2'000'000}).fitted_without_costs.median < 0.05);
 }
 
+TEST_CASE("fit: calls that no cost of messages makes as fast as they were measured spoil no others") {
+  const ScratchFolder folder;
+  const OpenScenario open(folder.file("star.json", star_scenario(64)), {}, {"send_overhead", std::string(name_of_sized_costs)});
+  HardwareProfile truth;
+  truth.send_overhead = 2_us;
+  Simulator simulator(open.scenario());
+  std::vector<Measurement> rows;
+  for (const std::int64_t size : powers_of_two(10, 24)) {
+    rows.push_back({.ranks = 2, .collective = "latency", .size_bytes = size, .where = "f:1"});
+    rows.back().time_us = simulator.time_us({"latency", {"latency"}, 2, Bytes{size}}, truth);
+    rows.push_back({.ranks = 64, .collective = "allreduce", .algorithm = "recursive_doubling", .size_bytes = size, .where = "f:1"});
+    rows.back().time_us = 0.4 * simulator.time_us({"allreduce", {"recursive_doubling"}, 64, Bytes{size}}, truth);
+  }
+  const UsedMeasurements used = usable(rows, simulator, {.hold_out = false});
+  const FitResult result = fit(open, used.points, {.folds = 0, .starts = 1, .budget = 10'000'000});
+  for (std::size_t i = 0; i < used.points.size(); ++i)
+    if (used.points[i].setup.collective == "latency")
+      CHECK(result.simulated_us[i] == doctest::Approx(used.points[i].measured.time_us).epsilon(0.01));
+}
+
 TEST_CASE("fit: what the data cannot determine stays as it was, or as is usual of hosts, and is said so") {
   HardwareProfile truth;
   truth.send_overhead = 5_us;

@@ -397,11 +397,11 @@ double variance_left_over(const std::vector<double>& log_ratios) {
   return log_ratios.empty() ? 0 : std::max(0.0, squares / static_cast<double>(log_ratios.size()) - repeatability * repeatability);
 }
 
-std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values) {
+std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values, bool by_message) {
   const std::vector<CostAtSize> calls = objective.calls(values);
   constexpr double as_long = 1.05;  // as launches, of which calls differ by some percent
   std::vector<LeftOver> left_over, at_most;
-  const std::vector<CostAtSize> of_messages = message_costs(objective, values);
+  const std::vector<CostAtSize> of_messages = by_message ? message_costs(objective, values) : std::vector<CostAtSize>{};
   const std::vector<double> without = objective.simulated_besides_launches(values, of_messages), launched = objective.launched_us(values);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const FitPoint& point = *objective.points()[i];

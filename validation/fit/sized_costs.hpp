@@ -32,10 +32,10 @@ std::vector<CostAtSize> smoothed(const std::vector<LeftOver>& left_over);
 // Whether the factor went as far as factors may.
 bool is_at_bound(const CostAtSize& cost);
 
-// Those of these values on the objective's points, so that the simulation comes out as smoothed: first of messages, of what these leave
-// then of calls. Of calls of one process for several GPUs that took no longer than its launches (min_launched_us) only that they take no
-// more is known. Between the sizes of a series times stay between those of its neighbours, and so do times over sizes where these are
-// about the same, at twice the largest size too where NCCL is expected to change there.
-std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values);
+// Those of these values on the objective's points, so that the simulation comes out as smoothed: first, `by_message`, of messages, of what
+// these leave then of calls. Of calls of one process for several GPUs that took no longer than its launches (min_launched_us) only that
+// they take no more is known. Between the sizes of a series times stay between those of its neighbours, and so do times over sizes where
+// these are about the same, at twice the largest size too where NCCL is expected to change there.
+std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<double>& values, bool by_message = true);
 
 }  // namespace weft
