@@ -150,6 +150,8 @@ TEST_CASE("one link stands for all, and one kind of link may be given beside it"
   const auto spec = std::get<BiGraph>(cases_of(json).at(0).scenario.fabric.spec);
   CHECK(spec.host_link == LinkSpec{25_Gbps, 1_us});
   CHECK(spec.fabric_link == LinkSpec{100_Gbps, 500_ns});
+  json["fabric"]["host_link"] = {{"bandwidth", "25Gbps"}};
+  CHECK(std::get<BiGraph>(cases_of(json).front().scenario.fabric.spec).host_link == LinkSpec{25_Gbps, 500_ns});
 }
 
 TEST_CASE("a shown scenario reads back as the same one, every fabric and setting") {

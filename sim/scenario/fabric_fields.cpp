@@ -59,6 +59,26 @@ Field<Spec> every_link() {
   return field;
 }
 
+// The link of one kind of cable: "link", which is read before it, has what it leaves out.
+template <class Spec>
+Field<Spec> one_link(std::string_view name, LinkSpec Spec::*link, std::string_view doc) {
+  Field<Spec> field = optional(name, link, doc);
+  field.default_is_elsewhere = true;
+  field.schema = [schema = std::move(field.schema)] {
+    Json out = schema();
+    out.erase("description");
+    out.erase("required");
+    return out;
+  };
+  field.reads([read = field.read, link](const Json& json, const JsonPath& where, Input& in, Spec& out) {
+    if (!json.is_object() || (out.*link).bandwidth.count == 0) return read(json, where, in, &out);
+    Json whole = Form<LinkSpec>::write(out.*link);
+    whole.update(json);
+    return read(whole, where, in, &out);
+  });
+  return field;
+}
+
 template <class Spec>
 bool names_links(const Json& json, const JsonPath& where, Input& in) {
   if (json.contains("link")) return true;
@@ -106,16 +126,11 @@ Alternative<FabricChoice> shape(std::string doc, Fields<Spec> fields, bool (*sel
   constexpr bool has_links = requires(Spec spec) { spec.host_link; };
   if constexpr (has_links) {
     fields.push_back(every_link<Spec>());
-    const auto as_link = [&](Field<Spec> field) {
-      field.default_is_elsewhere = true;
-      field.schema = without_description(std::move(field.schema));
-      fields.push_back(std::move(field));
-    };
-    as_link(optional("host_link", &Spec::host_link, "The cable of each endpoint; that of \"link\" when not given."));
+    fields.push_back(one_link("host_link", &Spec::host_link, "The cable of each endpoint; \"link\" has what is not given."));
     for (const auto& [name, link] : switch_links<Spec>())
-      as_link(
-          optional(name, link,
-                   fmt::format("The cables between {}; those of \"link\" when not given.", name == "global_link" ? "groups" : "switches")));
+      fields.push_back(
+          one_link(name, link,
+                   fmt::format("The cables between {}; \"link\" has what is not given.", name == "global_link" ? "groups" : "switches")));
   }
   return {.name = std::string(Spec::type),
           .doc = std::move(doc),
