@@ -57,7 +57,7 @@ class Experiment {
   Row run(Bytes size, const Options&);
   Row run(Bytes size) { return run(size, Options{}); }
 
-  // Of each job, the workload first: the first link that its messages pass and that carries less while others come the other way.
+  // Of each job, the workload first: the first link that its messages pass and whose rate depends on how many flows cross it.
   std::vector<std::optional<LinkId>> contended_links(Bytes size);
 
   const Scenario& scenario() const;

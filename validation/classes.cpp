@@ -33,7 +33,7 @@ struct Member {
     const Json file = parse_json(read_file(profile_of(r)), problems);
     for (const auto& [key, names] : {std::pair{"/calibration/parameters", &fitted}, {"/calibration/undetermined", &undetermined}})
       for (const Json& name : file.value(Json::json_pointer(key), Json::array())) names->insert(name.get<std::string>());
-    // Most of its systems measured two servers only, which do not tell one from the other: two hops, and what is paid once.
+    // Most of the systems of a class measured two servers only, which do not tell one from the other: two hops, and what is paid once.
     if (profile.nccl_hop > SimTime{}) undetermined.erase("nccl_network");
     profile.nccl_network += profile.nccl_hop + profile.nccl_hop;
     profile.nccl_hop = {};
@@ -173,8 +173,8 @@ std::string description_of(const Scenario& scenario) {
 }
 
 std::string call_of(const MeasuredSetup& e) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, e.nodes, e.size.count, e.from, e.to,
-                     e.window, e.back_to_back, e.gpus_of_a_process);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", e.collective, label(e.algorithm), e.ranks, e.nodes, e.of_each_node,
+                     e.size.count, e.from, e.to, e.window, e.back_to_back, e.of_rank_0, e.mean_of_ranks, e.gpus_of_a_process);
 }
 
 // Of two times a < b of calls that are predicted alike, one is predicted (b - a) / (b + a) off, or more.

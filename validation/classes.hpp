@@ -22,8 +22,8 @@ struct JudgedClass {
   std::string name;
   std::vector<JudgedMember> members;
   ErrorSummary error = {};  // of all points of all members
-  // Systems of one description were measured to take different times for the same calls, so that whatever profile predicts them, the
-  // 95th percentile is at least this; 0 where no two systems are described alike.
+  // Systems of one description were measured to take different times for the same calls, so that with one profile for them all,
+  // whatever it is, the 95th percentile is at least this; 0 where no two systems are described alike.
   double least_p95 = 0;
 };
 

@@ -111,7 +111,9 @@ std::string short_summary(const std::vector<Judgement>& judgements, const std::v
 
 // Systems that are described alike may differ more than a prediction by their description can be right.
 std::string said_of_least(const JudgedClass& c) {
-  return c.least_p95 < 0.0005 ? "" : fmt::format(" (whatever is predicted, 95th percentile at least {:.1f} %)", 100 * c.least_p95);
+  return c.least_p95 < 0.0005
+             ? ""
+             : fmt::format(" (with one profile for systems described alike: 95th percentile at least {:.1f} %)", 100 * c.least_p95);
 }
 
 std::string summary(const std::vector<JudgedClass>& classes) {

@@ -71,7 +71,7 @@ Field<Spec> one_link(std::string_view name, LinkSpec Spec::*link, std::string_vi
     return out;
   };
   field.reads([read = field.read, link](const Json& json, const JsonPath& where, Input& in, Spec& out) {
-    if (!json.is_object() || (out.*link).bandwidth.count == 0) return read(json, where, in, &out);
+    if (!json.is_object() || json.empty() || (out.*link).bandwidth.count == 0) return read(json, where, in, &out);
     Json whole = Form<LinkSpec>::write(out.*link);
     whole.update(json);
     return read(whole, where, in, &out);

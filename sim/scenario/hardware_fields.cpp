@@ -238,8 +238,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional(
               "nccl_network", &H::nccl_network,
               "What a call of NCCL between servers takes besides its hops, however many servers there are: nothing by its tuning table. "
-              "Fitted to several numbers of servers: 5 us between servers of 8 A100, 4 between those of 4 V100, nothing between those of 8 "
-              "H100."),
+              "Fitted to several numbers of servers: 5 to 6 us between servers of 8 A100, 0 to 4 between those of 4 V100, 0.6 between "
+              "those of 8 H100."),
           optional(
               "nccl_hop", &H::nccl_hop,
               "What each hop of NCCL between servers takes beyond its tuning table, whose hops are those of InfiniBand, in any protocol. "
@@ -276,8 +276,9 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "NCCL keeps to NVLS, where an NVSwitch adds, as long as it is expected to take at most this many times as long as others.",
               between(0.0, nccl_most_factor)),
           optional("biases_of", &H::biases_of,
-                   "Which calls of NCCL choose by these four; the others choose as its table says. A profile that was fitted to calls "
-                   "between servers alone, or to calls in one server alone, says nothing of the choice in the others."),
+                   "Which calls of NCCL choose by ll_bias, ll128_bias, tree_bias and nvls_bias; the others choose as its table says. A "
+                   "profile that was fitted to calls between servers alone, or to calls in one server alone, says nothing of the choice in "
+                   "the others."),
           optional("cost_by_size", &H::cost_by_size,
                    "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "

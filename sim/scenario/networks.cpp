@@ -30,6 +30,7 @@ constexpr const char* packet_leaves_out[] = {
     "Queues inside a server have credits for a round trip on each link, for all destinations together, and no marks, as PCIe loses "
     "nothing; their arbitration knows no weights.",
     "Adaptive routing: the packets of a connection take one path.",
+    "That links of a server with a duplex rate carry more while one direction only is used.",
     nccl_waits,
     every_network_leaves_out[0],
     every_network_leaves_out[1],

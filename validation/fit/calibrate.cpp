@@ -119,7 +119,7 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const Renames& re
     });
     can_skip = can_skip || (problems.size() > before && !a.skip_bad && has_good_lines(file, a, select));
   }
-  if (can_skip) problems.emplace_back("--skip-bad: goes on without lines that cannot be used");
+  if (can_skip) problems.emplace_back("add --skip-bad to go on without lines that cannot be used");
   if (!problems.empty()) throw InputError(std::move(problems));
   if (rows.empty()) throw InputError(std::move(none));
   if (!a.collective.empty())
@@ -225,6 +225,13 @@ std::vector<bool> left_alone(const FitResult& result, const std::vector<FitPoint
   return out;
 }
 
+// Of two bounds something else goes on.
+const char* what_is_beyond(const std::string& name) {
+  if (name == "nccl_network") return "at its bound: what is beyond is in nccl_hop";
+  if (name == "network_hops") return "at its bound: what is beyond is in nccl_hop";
+  return "at its bound: the fit would go further";
+}
+
 void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, const Server& server,
            std::ostream& out) {
   std::size_t longest = 26;
@@ -234,7 +241,7 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
     out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value),
                        !p.determined ? fmt::format("the data does not determine it: {}, the fit is as good",
                                                    p.usual.empty() ? "left as it was" : fmt::format("as is usual of {}", p.usual))
-                       : p.at_bound ? "at its bound: the fit would go further"
+                       : p.at_bound ? what_is_beyond(p.parameter.name)
                                      : "");
   out << said_of_caches(result, hardware, server);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
@@ -325,7 +332,7 @@ bool is_found_beside(const CalibrateArguments& a) {
 }
 
 std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
-  Json out = open.as_given(values_of(result));
+  Json out = open.left_open(values_of(result));
   Json written = HardwareForm::write(fitted_hardware(open, result));
   written.erase("profile");  // all values are there: the scenario needs no other profile, and has the calibration of none
   out["hardware"] = is_found_beside(a) ? Json(std::filesystem::path(a.output).stem().string()) : std::move(written);
@@ -348,7 +355,7 @@ void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const 
 }
 
 // Large calls that take so much longer than their links need are more often given in another unit than that slow. Ranks that share a NIC
-// need its links for longer than by themselves, as a simulation shows; one does, of the call among the fewest ranks.
+// need its links for longer than by themselves, as a simulation shows; one does, of the call between nodes among the fewest ranks.
 std::string doubt_of_unit(const std::vector<FitPoint>& points, Simulator& simulator) {
   constexpr Bytes large = 1_MiB;
   constexpr double doubtful = 100;
@@ -357,7 +364,8 @@ std::string doubt_of_unit(const std::vector<FitPoint>& points, Simulator& simula
   for (const FitPoint& p : points)
     if (const double least_us = simulator.wire_limit_us(p.setup); least_us > 0 && p.setup.size >= large) {
       times.push_back(p.measured.time_us / least_us);
-      if (!fewest || p.setup.ranks < fewest->setup.ranks) fewest = &p;
+      const auto later = [](const FitPoint& of) { return std::pair{of.setup.nodes == 1, of.setup.ranks}; };
+      if (!fewest || later(p) < later(*fewest)) fewest = &p;
     }
   const double usual = times.empty() ? 0 : median(std::move(times));
   if (usual < doubtful || fewest->measured.time_us < doubtful * simulator.least_us(fewest->setup, 0)) return {};

@@ -292,7 +292,7 @@ TEST_CASE("calibrate: lines are excluded by their place in a file that is read")
   std::ostringstream out, err;
   CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
-        Lines{data + ":13: time_us must be a number, got \"bad\"", "--skip-bad: goes on without lines that cannot be used"});
+        Lines{data + ":13: time_us must be a number, got \"bad\"", "add --skip-bad to go on without lines that cannot be used"});
   arguments.exclude = {data + ":13"};
   CHECK(calibrate_command(arguments, out, err) == 0);
   for (const std::string& place : {data, data + ":", data + ":x", std::string("other.csv:3")}) {

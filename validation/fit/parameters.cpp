@@ -4,7 +4,7 @@
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
-#include "sim/json/pointer.hpp"
+#include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/pointers.hpp"
@@ -24,8 +24,11 @@ using Unit = HardwareParameter::Unit;
 // NCCL's channels take 0.2 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
 constexpr SimTime max_of_channel = 4_us;
 
-// What is paid once for the network was told from hops by several numbers of servers at 2 to 6 us (validation/data/abci2_nccl).
+// What is paid once for the network was told from hops by several numbers of servers at 0 to 6 us (validation/data/abci2_nccl).
 constexpr SimTime max_of_network = 8_us;
+
+// Hops that take longer than NCCL's table says are a slow network's, in any protocol (nccl_hop); a factor is of faster ones.
+constexpr double most_of_network_hops = 1;
 
 constexpr double smallest_cache = 32 << 10;  // the first level's, of processors of servers
 
@@ -111,7 +114,8 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       size_parameter<&H::handshake_threshold>("handshake_threshold"), rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
       fraction_parameter<&H::sender_share>("sender_share"), factor_parameter<&H::nccl_base>("nccl_base", 0.05, 20),
       factor_parameter<&H::ll_hops>("ll_hops", 0.05, 20), factor_parameter<&H::ll128_hops>("ll128_hops", 0.05, 20),
-      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20), factor_parameter<&H::network_hops>("network_hops", 0.05, 1),
+      factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
+      factor_parameter<&H::network_hops>("network_hops", 0.05, most_of_network_hops),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
       time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::nccl_network>("nccl_network", max_of_network),
       time_parameter<&H::nccl_hop>("nccl_hop"), time_parameter<&H::process_launch>("process_launch"),
@@ -255,13 +259,24 @@ bool FitParameter::is_at_bound(double v) const { return v <= low * 1.001 || v >=
 
 namespace {
 
-// A file that could be read as a scenario with these settings.
-Json given(const std::filesystem::path& file, const std::vector<Setting>& settings) {
-  std::vector<Problem> problems;
-  Json out = parse_json(read_file(file), problems);
-  const Json schema = scenario_schema();
-  for (const Setting& setting : settings) set_at(out, setting.pointer, setting.value, schema);
-  return out;
+// Without what follows from the fabric and the servers, so that a scenario of others may be made of it: the ranks where they are all,
+// groups and NICs where they are those of the servers, kinds of links where they are alike.
+void leave_open(const Scenario& scenario, Json& json) {
+  Json &fabric = json["fabric"], &workload = json["workload"];
+  if (scenario.workload.ranks == endpoints(scenario.fabric.spec, scenario.server)) workload["ranks"] = "all";
+  for (std::size_t i = 0; i < scenario.workload.algorithms.size(); ++i) {
+    Json& written = workload["algorithm"][i];
+    const AlgorithmSettings open = without_server_defaults(scenario, scenario.workload.algorithms[i]).settings;
+    if (!written.is_object()) continue;
+    if (open.group == 0) written.erase("group");
+    if (open.nics == 0) written.erase("nics");
+  }
+  if (!fabric.contains("host_link")) return;
+  const Json link = fabric["host_link"];
+  const auto kinds = {"host_link", "fabric_link", "global_link"};
+  if (!std::ranges::all_of(kinds, [&](const char* kind) { return !fabric.contains(kind) || fabric[kind] == link; })) return;
+  for (const char* kind : kinds) fabric.erase(kind);
+  fabric["link"] = link;
 }
 
 }  // namespace
@@ -275,7 +290,6 @@ OpenScenario::OpenScenario(std::filesystem::path file, const std::vector<Setting
     problems.push_back(fmt::format("{}: a scenario of one case is needed here, its sweep makes {}", file_.string(), cases.size()));
   gather(problems, [&] { refuse_training(file_.string(), scenario_); });
   if (scenario_.repeat) problems.push_back(file_.string() + ": /repeat: a fit simulates each point once: leave it out");
-  given_ = given(file_, settings);
   json_ = to_json(scenario_);
   std::set<std::string> named;
   for (const std::string& name : names) {
@@ -350,6 +364,7 @@ OpenScenario OpenScenario::with_biases_of(BiasesOf measured) const {
   if (std::ranges::none_of(parameters_, [](const FitParameter& p) { return p.unit == Unit::bias; })) return out;
   out.scenario_.hardware.biases_of = measured;
   out.scenario_.hardware.sources["biases_of"] = "the calls that were measured";
+  out.json_["hardware"]["biases_of"] = name_of(measured);
   return out;
 }
 
@@ -369,11 +384,9 @@ Json OpenScenario::resolved(const std::vector<double>& values) const {
   return out;
 }
 
-Json OpenScenario::as_given(const std::vector<double>& values) const {
-  if (!has_pointers_) return given_;
+Json OpenScenario::left_open(const std::vector<double>& values) const {
   Json out = resolved(values);
-  const Workload& workload = scenario_.workload;
-  if (workload.ranks == endpoints(scenario_.fabric.spec, scenario_.server)) out["workload"]["ranks"] = "all";
+  leave_open(scenario_, out);
   return out;
 }
 

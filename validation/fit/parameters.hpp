@@ -99,13 +99,11 @@ class OpenScenario {
   bool fits_rates_of_links() const;
   bool fits_costs() const { return fits_costs_; }          // by size, over what the parameters come to
   Json resolved(const std::vector<double>& values) const;  // the scenario that `scenario` reads
-  // The scenario as it was given, with its settings, so that what it leaves to the fabric and the servers stays open; resolved where
-  // pointers are fitted, which lead through what `weft show` prints.
-  Json as_given(const std::vector<double>& values) const;
+  // The same without what follows from the fabric and the servers: ranks, links and groups can be set in it.
+  Json left_open(const std::vector<double>& values) const;
 
  private:
   std::filesystem::path file_;
-  Json given_;
   Scenario scenario_;
   Json json_;  // of it, the server described where a pointer leads into it
   std::vector<FitParameter> parameters_;

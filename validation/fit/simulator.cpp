@@ -292,10 +292,10 @@ SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hard
   if (!depends_on_size(p.scenario, p.algorithm)) return {p.algorithm};
   if (!find_algorithm(p.scenario.workload.collective, p.algorithm.name)->cuts_itself) return ask();
   // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
-  const auto [at, is_new] =
-      p.chosen.try_emplace({static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias,
-                            hardware.nvls_bias, hardware.wire_efficiency, static_cast<double>(hardware.rendezvous_threshold.count)},
-                           SizedChoice{});
+  const auto [at, is_new] = p.chosen.try_emplace(
+      {static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias,
+       static_cast<double>(hardware.biases_of), hardware.wire_efficiency, static_cast<double>(hardware.rendezvous_threshold.count)},
+      SizedChoice{});
   if (is_new) at->second = ask();
   return at->second;
 }
