@@ -42,11 +42,7 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   Simulator simulator(asked.scenario());
   const std::vector<FitPoint> points = points_of(reference, simulator);
   FitOptions options{.folds = 0};
-  const std::set<PathClass> ways = ways_between_servers(points, simulator);
-  const bool by_default = reference.fit->parameters.empty();
-  const OpenScenario told = (by_default ? open_by_default(reference.scenario, start, points, ways, simulator) : asked)
-                                .with_ways_measured(ways)
-                                .with_biases_of(calls_of_nccl(points, simulator));
+  const OpenScenario told = open_for(reference.scenario, start, reference.fit->parameters, points, simulator);
   const OpenScenario open = with_library_that_ran(told, libraries_that_may_have_run(told, points, options));
   options.say = [&](const std::string& text) { err << fmt::format("weft: {}: {}\n", reference.name, text); };
   const FitResult result = fit(open, points, options);

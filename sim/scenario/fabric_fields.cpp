@@ -64,9 +64,8 @@ template <class Spec>
 Field<Spec> one_link(std::string_view name, LinkSpec Spec::*link, std::string_view doc) {
   Field<Spec> field = optional(name, link, doc);
   field.default_is_elsewhere = true;
-  field.schema = [schema = std::move(field.schema)] {
+  field.schema = [schema = without_description(std::move(field.schema))] {
     Json out = schema();
-    out.erase("description");
     out.erase("required");
     return out;
   };

@@ -225,11 +225,9 @@ std::vector<bool> left_alone(const FitResult& result, const std::vector<FitPoint
   return out;
 }
 
-// Of two bounds something else goes on.
-const char* what_is_beyond(const std::string& name) {
-  if (name == "nccl_network") return "at its bound: what is beyond is in nccl_hop";
-  if (name == "network_hops") return "at its bound: what is beyond is in nccl_hop";
-  return "at its bound: the fit would go further";
+std::string_view said_of_bound(std::string_view name) {
+  const bool goes_on_in_hops = name == "nccl_network" || name == "network_hops";
+  return goes_on_in_hops ? "at its bound: nccl_hop is for what is beyond" : "at its bound: the fit would go further";
 }
 
 void print(const FitResult& result, const std::vector<FitPoint>& points, const HardwareProfile& hardware, const Server& server,
@@ -241,7 +239,7 @@ void print(const FitResult& result, const std::vector<FitPoint>& points, const H
     out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value),
                        !p.determined ? fmt::format("the data does not determine it: {}, the fit is as good",
                                                    p.usual.empty() ? "left as it was" : fmt::format("as is usual of {}", p.usual))
-                       : p.at_bound ? what_is_beyond(p.parameter.name)
+                       : p.at_bound ? said_of_bound(p.parameter.name)
                                      : "");
   out << said_of_caches(result, hardware, server);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
@@ -407,10 +405,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
                             .flat = a.flat};
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
-  const std::set<PathClass> ways = ways_between_servers(used.points, simulator);
-  OpenScenario open = (names.empty() ? open_by_default(a.scenario, settings, used.points, ways, simulator) : asked)
-                          .with_ways_measured(ways)
-                          .with_biases_of(calls_of_nccl(used.points, simulator));
+  OpenScenario open = open_for(a.scenario, settings, names, used.points, simulator);
   for (const std::string& line : used.assumed) err << "weft: " << line << "\n";
   constexpr std::size_t max_lines = 8;
   for (std::size_t i = 0; i < std::min(max_lines, used.left_out.size()); ++i) err << "weft: left out " << used.left_out[i] << "\n";

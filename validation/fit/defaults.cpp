@@ -142,4 +142,12 @@ OpenScenario open_by_default(const std::filesystem::path& scenario, const std::v
   return OpenScenario(scenario, settings, names).with_usual(unmeasured_parameters(measured));
 }
 
+OpenScenario open_for(const std::filesystem::path& scenario, const std::vector<Setting>& settings, const std::vector<std::string>& names,
+                      const std::vector<FitPoint>& points, Simulator& simulator) {
+  const std::set<PathClass> ways = ways_between_servers(points, simulator);
+  const OpenScenario open =
+      names.empty() ? open_by_default(scenario, settings, points, ways, simulator) : OpenScenario(scenario, settings, names);
+  return open.with_ways_measured(ways).with_biases_of(calls_of_nccl(points, simulator));
+}
+
 }  // namespace weft

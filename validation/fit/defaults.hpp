@@ -31,4 +31,9 @@ std::vector<std::string> parameters_of_pairs(const Server& server);
 OpenScenario open_by_default(const std::filesystem::path& scenario, const std::vector<Setting>& settings,
                              const std::vector<FitPoint>& points, const std::set<PathClass>& ways, Simulator& simulator);
 
+// The scenario, open for the parameters of these names, or by default where there are none, and told which ways between servers and which
+// calls of NCCL the points are of.
+OpenScenario open_for(const std::filesystem::path& scenario, const std::vector<Setting>& settings, const std::vector<std::string>& names,
+                      const std::vector<FitPoint>& points, Simulator& simulator);
+
 }  // namespace weft

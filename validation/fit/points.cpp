@@ -141,8 +141,7 @@ class Points {
     }
     if (const double cables = simulator_.path_latency_us(point.setup); row.time_us < cables)
       assume(row, fmt::format("has latencies below the {:.3g} us that the scenario's cables alone take: give /fabric lower latencies; or "
-                              "were both ranks on "
-                              "one node (FILE:nodes=1)?",
+                              "were both ranks on one node (FILE:nodes=1)?",
                               cables));
     const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
     if (row.time_us < tolerance * limit)
