@@ -70,6 +70,16 @@ TEST_CASE("a missing key says what to write") {
           "f.json: /fabric/link: missing: write {\"bandwidth\": \"100Gbps\", \"latency\": \"500ns\"}, or give host_link and fabric_link"});
 }
 
+TEST_CASE("a bad link is told once, not again where one kind of cable takes its other keys from it") {
+  Json json = good_scenario();
+  json["fabric"]["link"]["bandwidth"] = "fast";
+  const Lines of_link = lines_for(json);
+  CHECK(of_link.size() == 1);
+  json["fabric"]["host_link"] = {{"latency", "1us"}};
+  json["fabric"]["fabric_link"] = {{"bandwidth", "400Gbps"}};
+  CHECK(lines_for(json) == of_link);
+}
+
 TEST_CASE("wrong types and other JSON than an object are refused") {
   CHECK(lines_for("[]") == Lines{"f.json: must be an object, got []"});
   CHECK(lines_for("null") == Lines{"f.json: must be an object, got null"});

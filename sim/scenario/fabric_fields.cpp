@@ -51,9 +51,11 @@ Field<Spec> every_link() {
   Field<Spec> field = optional("link", &Spec::host_link, "Every cable; the keys for one kind of cable override it.");
   field.schema = without_description(std::move(field.schema));
   field.reads([read_host_link = field.read](const Json& json, const JsonPath& where, Input& in, Spec& out) {
-    if (!read_host_link(json, where, in, &out)) return false;
+    const bool is_good = read_host_link(json, where, in, &out);
+    // What one kind of cable leaves out is in a bad link too: it is not said to be missing.
+    if (!is_good && out.host_link.bandwidth.count == 0) out.host_link.bandwidth = {1};
     for (const auto& [name, link] : switch_links<Spec>()) out.*link = out.host_link;
-    return true;
+    return is_good;
   });
   field.writes([](const Spec&) { return Json::value_t::discarded; });
   return field;

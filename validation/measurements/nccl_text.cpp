@@ -31,6 +31,7 @@ struct NcclHeader {
   std::size_t lead = 5;                       // columns before the first time
   bool has_redop = true, has_root = true;
   bool has_differences = false;  // "error" instead of "#wrong"
+  bool has_wrong = true;         // some scripts cut #wrong off
   bool has_statistics = false;   // -I: four more fields behind each #wrong
   bool has_two_blocks = false;   // some row
   bool is_blocking = false;      // -z: a barrier behind each call
@@ -85,6 +86,7 @@ void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
   header.has_redop = has("redop"), header.has_root = has("root");
   header.lead = header.has_redop && header.has_root ? 5 : header.has_redop || header.has_root ? 4 : 3;
   header.has_differences = has("error");
+  header.has_wrong = header.has_differences || has("#wrong") || has("wrong");
   header.has_statistics = has("i_min");
 }
 
@@ -150,7 +152,7 @@ double allowed_difference(std::string_view type, int ranks) {
   return of_one * std::max(1, ranks - 1);
 }
 
-// One "time algbw busbw #wrong", or "error" of at most so much; says what is wrong with it, or nothing.
+// One "time algbw busbw #wrong", with "error" of at most so much instead, or without the last; says what is wrong with it, or nothing.
 std::string read_block(std::span<const std::string_view> words, std::optional<double> max_error, Block& out) {
   const auto time = number_in(words[0]);
   if (!time) return fmt::format("the time must be a number, got \"{}\"", words[0]);
@@ -158,7 +160,7 @@ std::string read_block(std::span<const std::string_view> words, std::optional<do
   out.algbw = number_in(words[1]);
   out.busbw = number_in(words[2]);
   if (!out.algbw || !out.busbw) return fmt::format("bandwidths must be numbers, got \"{}\" and \"{}\"", words[1], words[2]);
-  if (words[3] == "N/A") return {};
+  if (words.size() == 3 || words[3] == "N/A") return {};
   const auto wrong = number_in(words[3]);
   if (wrong && max_error && *wrong <= *max_error) return {};
   if (wrong && max_error)
@@ -181,7 +183,8 @@ bool is_number(std::string_view word) {
   return std::from_chars(word.data(), word.data() + word.size(), value).ptr == word.data() + word.size();
 }
 
-std::size_t block_of(const NcclHeader& header) { return header.has_statistics ? 8 : 4; }
+// Fields of what was measured with one buffer.
+std::size_t block_of(const NcclHeader& header) { return header.has_statistics ? 8 : header.has_wrong ? 4 : 3; }
 
 std::vector<std::string_view> fields_in(std::string_view text) {
   auto words = words_in(text);
@@ -200,7 +203,7 @@ std::optional<NcclRow> row_in(std::span<const std::string_view> words, const Ncc
   NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .max_error = {}};
   if (header.has_redop) out.redop = no_redop ? "" : words[3];
   if (header.has_root) out.root = words[lead - 1];
-  for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, 4));
+  for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, std::min<std::size_t>(block, 4)));
   if (header.has_differences) out.max_error = allowed_difference(out.type, header.ranks);
   return out;
 }

@@ -325,6 +325,18 @@ TEST_CASE("nccl-tests: a row that ends after its first block, among rows of two,
   CHECK(read.skipped.size() == 1);
 }
 
+TEST_CASE("nccl-tests: a table whose column #wrong was cut off is read, a row with fewer fields than its columns is not") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  for (const std::string_view cut : {" #wrong", "      0"})
+    for (auto at = text.find(cut); at != text.npos; at = text.find(cut)) text.erase(at, cut.size());
+  const Measurements read = parse_nccl(text);
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[1].in_place);
+  CHECK(read.rows[1].time_us == 60.04);
+  text.insert(text.find("# Out of"), "        1024           256     float     sum      -1    61.00    0.02\n");
+  CHECK(problems_of_nccl(text) == Lines{"f:11: must have 11 fields, or 8 where only one buffer was measured, got 7"});
+}
+
 TEST_CASE("nccl-tests: ranks in several groups are several collectives at once, and are refused") {
   std::string text = run_of("# Collective test starting: all_reduce_perf\n", 4);
   text.replace(text.find("Group  0", text.find("Rank  1")), 8, "Group  1");
