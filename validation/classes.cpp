@@ -6,6 +6,7 @@
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/profile_text.hpp"
+#include "validation/fit/rounding.hpp"
 #include "validation/refit.hpp"
 #include "validation/validate.hpp"
 
@@ -218,16 +219,7 @@ JudgedClass judge(const std::string& name, std::vector<Member>& members) {
   return out;
 }
 
-// Nobody should read more into it.
-double three_digits(double value) {
-  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 2);
-  return std::round(value / unit) * unit;
-}
-
-Json error_in(const ErrorSummary& e) {
-  const auto four_digits = [](double value) { return std::round(value * 1e4) / 1e4; };
-  return {{"points", e.points}, {"median", four_digits(e.median)}, {"p95", four_digits(e.p95)}};
-}
+Json error_in(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
 
 }  // namespace
 
@@ -273,7 +265,7 @@ HardwareProfile halfway_from_published(HardwareProfile profile) {
   const HardwareProfile published;
   for (const HardwareParameter& p : hardware_parameters())
     if (p.unit == HardwareParameter::Unit::factor || p.unit == HardwareParameter::Unit::bias)
-      p.set(profile, std::round(1e4 * std::sqrt(p.get(profile) * p.get(published))) / 1e4);
+      p.set(profile, four_decimals(std::sqrt(p.get(profile) * p.get(published))));
   // A call's overhead comes on top of the table's latency: half of the way is their geometric mean.
   const double table_us = nccl_costs(published, {.protocol = NcclProtocol::ll}).base.microseconds();
   const double measured_us = table_us + profile.call_overhead.microseconds();

@@ -3,9 +3,9 @@
 #include "models/training/read.hpp"
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "validation/fit/rounding.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 namespace weft {
@@ -26,17 +26,14 @@ ErrorSummary error_of(const std::vector<MeasuredBackward>& passes, const DeviceP
   return summarise(std::move(errors));
 }
 
-Json in_json(const ErrorSummary& e) {
-  const auto four_digits = [](double value) { return std::round(value * 1e4) / 1e4; };
-  return {{"points", e.points}, {"median", four_digits(e.median)}, {"p95", four_digits(e.p95)}};
-}
+Json in_json(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
 
 // The text of the device's file with the fitted numbers in their places.
 Json with_fitted(Json text, const DeviceProfile& device, const std::string& dtype, const std::vector<std::string>& parameters) {
   for (const std::string& name : parameters) {
     Json& place = name == "memory_efficiency" || name == "launch" ? text[name] : text["rates"][dtype][name];
     const double value = device_parameter(device, dtype, name);
-    place = {{"value", name == "launch" ? Json(to_string(device.launch)) : Json(std::round(value * 1e4) / 1e4)},
+    place = {{"value", name == "launch" ? Json(to_string(device.launch)) : Json(four_decimals(value))},
              {"source", "fitted, see calibration"}};
   }
   return text;

@@ -3,6 +3,7 @@
 #include "validation/fit/large_calls.hpp"
 #include "validation/fit/least_squares.hpp"
 #include "validation/fit/objective.hpp"
+#include "validation/fit/rounding.hpp"
 #include "validation/fit/search.hpp"
 #include "validation/fit/sized_costs.hpp"
 
@@ -23,14 +24,6 @@ constexpr double min_share_of_handshakes = 0.25;
 
 double indifferent_to(const FitParameter& parameter, double loss_without) {
   return parameter.name == "rendezvous" ? std::max(indifferent, min_share_of_handshakes * loss_without) : indifferent;
-}
-
-// What is written has three digits, or is a power of two: nobody should read more into it.
-double rounded(double value) {
-  if (value == 0 || value == std::exp2(std::round(std::log2(value)))) return value;
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value)))) - 2;
-  const double unit = std::pow(10.0, std::abs(exponent));  // a whole number, so that decimals come out as they are written
-  return exponent < 0 ? std::round(value * unit) / unit : std::round(value / unit) * unit;
 }
 
 std::vector<double> initial_values(const OpenScenario& open) {
@@ -139,7 +132,7 @@ WithCosts within_reach(const Search& search, const Objective& objective, const C
   for (Candidate& other : search.other_choices(best, max_tried)) {
     if (search.enough()) break;
     for (std::size_t i = 0; i < best.values.size(); ++i)
-      if (other.values[i] != best.values[i]) other.values[i] = rounded(other.values[i]);
+      if (other.values[i] != best.values[i]) other.values[i] = three_digits(other.values[i]);
     WithCosts here = with_costs(judge, std::move(other.values));
     if (here.loss < least.loss - indifferent) least = std::move(here);
   }
@@ -277,7 +270,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);
   for (std::size_t i = 0; i < moving.size(); ++i)
-    if (moving[i]) best.values[i] = rounded(best.values[i]);
+    if (moving[i]) best.values[i] = three_digits(best.values[i]);
   best.values = objective.physical(std::move(best.values));
   if (open.fits_costs()) {
     WithCosts reached = within_reach(search, to_all, best);

@@ -2,10 +2,10 @@
 
 #include "models/fabric/fabric_spec.hpp"
 #include "sim/scenario/hardware_fields.hpp"
+#include "validation/fit/rounding.hpp"
 #include "validation/fit/sized_costs.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -37,16 +37,12 @@ std::string command_of(const CalibrateArguments& a) {
   return out;
 }
 
-double to_digits(double value, double unit) { return std::round(value / unit) * unit; }
-
-Json errors_of(const ErrorSummary& e) {
-  return {{"points", e.points}, {"median", to_digits(e.median, 1e-4)}, {"p95", to_digits(e.p95, 1e-4)}};
-}
+Json errors_of(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
 
 Json spread_of(const Spread& s) {
   return {{"starts", s.starts},
-          {"median", {to_digits(s.min_median, 1e-4), to_digits(s.max_median, 1e-4)}},
-          {"p95", {to_digits(s.min_p95, 1e-4), to_digits(s.max_p95, 1e-4)}}};
+          {"median", {four_decimals(s.min_median), four_decimals(s.max_median)}},
+          {"p95", {four_decimals(s.min_p95), four_decimals(s.max_p95)}}};
 }
 
 }  // namespace

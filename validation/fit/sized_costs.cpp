@@ -4,6 +4,7 @@
 #include "models/message_costs.hpp"
 #include "validation/fit/fitted_message_costs.hpp"
 #include "validation/fit/least_squares.hpp"
+#include "validation/fit/rounding.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -438,7 +439,7 @@ std::vector<CostAtSize> sized_costs(Objective& objective, const std::vector<doub
   }
   out.insert(out.begin(), of_messages.begin(), of_messages.end());
   hold(objective, values, out);
-  for (CostAtSize& cost : out) cost.factor = std::round(cost.factor * 1e4) / 1e4;
+  for (CostAtSize& cost : out) cost.factor = four_decimals(cost.factor);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/json/form.hpp"
 #include "validation/fit/least_squares.hpp"
 #include "validation/fit/objective.hpp"
+#include "validation/fit/rounding.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +20,6 @@ constexpr Bounds launches_us{0.1, 100}, shares{0.01, 1}, shares_of_winograd{0.01
 
 Bounds bounds_of(const std::string& name) {
   return name == "launch" ? launches_us : name == "convolution_3x3" ? shares_of_winograd : shares;
-}
-
-double rounded_to_three_digits(double value) {
-  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 2);
-  return std::round(value / unit) * unit;
 }
 
 void set_parameter(DeviceProfile& device, const std::string& dtype, const std::string& name, double value) {
@@ -122,7 +118,7 @@ DeviceProfile fit_device(const std::vector<MeasuredBackward>& passes, DeviceProf
   problem.knee = error_knee;
   problem.evaluations = 400;
   std::vector<double> x = minimise(problem, first).x;
-  for (double& coordinate : x) coordinate = std::log(rounded_to_three_digits(std::exp(coordinate)));
+  for (double& coordinate : x) coordinate = std::log(three_digits(std::exp(coordinate)));
   return device_at(x);
 }
 
