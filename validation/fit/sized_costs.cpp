@@ -262,7 +262,8 @@ std::vector<std::string> as_run(Objective& objective, const std::vector<double>&
 
 // At every power of two between the sizes of the points, and at twice the largest one, for each series by itself. By point: `us`,
 // simulated, and `runs`, as above. Where another algorithm is run from some size on, times may jump: but of NCCL that size is not known,
-// only expected. So beyond the sizes that were measured NCCL alone is expected to go on, where it is to change.
+// only expected; so they may where a smaller size takes longer than a larger one, of the same algorithm in other pieces. So beyond the
+// sizes that were measured NCCL alone is expected to go on, where it is to change.
 std::vector<Expected> expected(const std::vector<const FitPoint*>& points, const std::vector<double>& us,
                                const std::vector<std::string>& runs) {
   std::map<std::string, std::map<std::int64_t, std::size_t>> by_series;
@@ -286,7 +287,8 @@ std::vector<Expected> expected(const std::vector<const FitPoint*>& points, const
     const bool is_nccl = points[sizes.begin()->second]->setup.algorithm.name == "nccl";
     for (auto below = sizes.begin(); std::next(below) != sizes.end(); ++below) {
       const auto above = std::next(below);
-      if (!is_nccl && runs[below->second] != runs[above->second]) continue;
+      const bool falls = us[below->second] > us[above->second];  // it runs otherwise, though under the same name
+      if (!is_nccl && (falls || runs[below->second] != runs[above->second])) continue;
       const auto [least, most] = std::minmax(us[below->second], us[above->second]);
       const EachByte a_byte = each_byte(below, above);
       for (std::int64_t size = 2 * below->first; size > 0 && size < above->first; size *= 2) {

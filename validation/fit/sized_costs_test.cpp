@@ -278,6 +278,27 @@ TEST_CASE("sized costs: where MPI runs another algorithm from some size on, noth
   CHECK(sized_costs(objective, values).empty());
 }
 
+TEST_CASE("sized costs: where a smaller size took longer than a larger one, those between are held by neither") {
+  // Broadcasts of Open MPI 4.0 among 4 ranks are binary trees of 256 KiB in small pieces and of 1 MiB in large ones.
+  const ScratchFolder folder;
+  std::string text = star_scenario(4);
+  text.replace(text.find("\"allreduce\", \"algorithm\": \"ring\""), 32,
+               R"("broadcast", "algorithm": {"name": "mpi", "library": "open_mpi_4.0"})");
+  const OpenScenario open(folder.file("star.json", text), {}, {"send_overhead", std::string(name_of_sized_costs)});
+  const std::vector<double> values = {200e3};
+  std::vector<FitPoint> points;
+  for (const auto& [size, us] : {std::pair{256_KiB, 850.0}, {1_MiB, 780.0}, {512_KiB, 386.0}})
+    points.push_back({.measured = {.ranks = 4, .collective = "broadcast", .algorithm = "mpi", .size_bytes = size.count, .time_us = us},
+                      .setup = {"broadcast", open.scenario().workload.algorithms.front(), 4, size}});
+  Objective objective(open, {&points[0], &points[1]}, std::make_shared<Simulators>(open), Precision::told);
+  const std::vector<CostAtSize> calls = objective.calls(values);
+  REQUIRE(calls[0].algorithm == calls[1].algorithm);
+  const std::vector<CostAtSize> costs = sized_costs(objective, values);
+  const std::vector<double> ends = objective.simulated(values, costs);
+  CHECK(ends[0] == doctest::Approx(850).epsilon(0.05));
+  CHECK(objective.on({&points[2]}).simulated(values, costs).front() < 0.8 * ends[1]);
+}
+
 TEST_CASE("sized costs: a factor that went as far as it may is known as such") {
   const CostAtSize call{"allreduce", "ring", 8, 1_KiB};
   const auto with = [](CostAtSize cost, double factor) {
