@@ -508,6 +508,17 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
   CHECK(said_of_behind.str().starts_with(fmt::format("weft: {}:3: 65536 bytes in 6 us, but ring among 2 ranks takes 7.243 us", behind)));
   CHECK(said_of_behind.str().find("no fit can follow 1 of the 3 points of this series. Look at the algorithm (/workload/algorithm, "
                                   "--rename), and at the rate of ") != std::string::npos);
+  // NCCL's call of 512 bytes takes its time for latencies, which it has among its overheads.
+  std::string far = pair_scenario;
+  far.replace(far.find("\"ring\""), 6, R"({"name": "nccl", "protocol": "simple"})");
+  far.replace(far.find("500ns"), 5, "8us");
+  arguments.scenario = folder.file("far.json", far).string();
+  arguments.data = {folder.file("near.csv", header + "2,allreduce,512,5\n2,allreduce,1024,6\n").string()};
+  std::ostringstream said_of_near;
+  CHECK(calibrate_command(arguments, out, said_of_near) == 0);
+  CHECK(said_of_near.str().find("Look at the algorithm (/workload/algorithm, --rename), at the latencies of the links") !=
+        std::string::npos);
+  arguments.scenario = scenario;
   arguments.data = {quick + ":ranks=2"};
   const std::string told = err.str();
   CHECK(std::ranges::count(told, '\n') == 3);  // the other is of the start

@@ -168,6 +168,7 @@ class Points {
       while (end < out_.points.size() && place_of(out_.points[end]) == place_of(out_.points[begin])) ++end;
       points.push_back(mean_of(out_.points, begin, end));
     }
+    tell_scattered(points);
     if (selection_.hold_out) hold_out(points);
     for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
       end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
@@ -194,6 +195,31 @@ class Points {
   void assume(const Measurement& row, const std::string& what) {
     std::string text = fmt::format("{}: {}", file_of(row), what);
     if (std::ranges::find(out_.assumed, text) == out_.assumed.end()) out_.assumed.push_back(std::move(text));
+  }
+
+  // Means that may be of nothing that ever was, by the file that the first of their measurements is in.
+  void tell_scattered(const std::vector<FitPoint>& points) {
+    constexpr double wide = 0.3;
+    struct Scattered {
+      int points = 0;
+      const FitPoint* most = nullptr;
+      double spread = 0;
+    };
+    std::map<std::string, Scattered> by_file;
+    for (const FitPoint& p : points) {
+      const double spread = p.measured.spread_us / p.measured.time_us;
+      if (p.measured.repeats < 2 || spread < wide) continue;
+      Scattered& of = by_file[file_of(p.measured)];
+      ++of.points;
+      if (spread > of.spread) of.most = &p, of.spread = spread;
+    }
+    for (const auto& [file, of] : by_file)
+      assume(
+          of.most->measured,
+          fmt::format("{} of its points {} mean of repeated measurements that differ by more than {:.0f} % (standard deviation; {} of {} "
+                      "bytes by {:.0f} %): look whether these measured the same thing (--exclude FILE:LINE leaves some out)",
+                      of.points, of.points == 1 ? "is the" : "are each the", 100 * wide, of.most->setup.collective,
+                      of.most->measured.size_bytes, 100 * of.spread));
   }
 
   // Of each series at the point that is the most impossible.

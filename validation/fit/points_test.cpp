@@ -45,6 +45,19 @@ TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   CHECK(!used.points[1].fitted);
 }
 
+TEST_CASE("points: means of repeated measurements that differ widely are told once a file, with the widest") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 64, 1024, 1024, 2048, 2048});
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time_us = 10 + 10.0 * static_cast<double>(i), rows[i].where = "f:2";
+  rows[4].time_us = rows[5].time_us;
+  // 10 and 20 us are 15 us, with a standard deviation of 7.07 us; 30 and 40 us differ by 20 %.
+  CHECK(usable(rows, simulator, {}).assumed ==
+        Lines{"f: 1 of its points is the mean of repeated measurements that differ by more than 30 % (standard deviation; allreduce of 64 "
+              "bytes by 47 %): look whether these measured the same thing (--exclude FILE:LINE leaves some out)"});
+  rows[1].time_us = 12;
+  CHECK(usable(rows, simulator, {}).assumed.empty());
+}
+
 TEST_CASE("points: measurements of one call under several labels are one point, and held out together") {
   Scenario scenario = open_pair({}).scenario();
   scenario.workload.algorithms = {parse_algorithm("nccl(protocol=simple)")};

@@ -1,8 +1,7 @@
 #include "validation/fit/rounding.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace weft;
 

@@ -64,8 +64,10 @@ std::string Simulator::limit_of_least(const MeasuredSetup& e) {
   const HardwareProfile least = with_least_costs(scenario_.hardware);
   Prepared& p = prepared(as_it_is_run(e, least, prepared(e)));
   const Row row = experiment_of(p).run(std::min(e.size, enough), {.hardware = &least, .find_path = true, .each_alone = false});
-  if (!row.critical_path || row.critical_path->limits.empty() || row.critical_path->latency > row.critical_path->bandwidth) return {};
-  return row.critical_path->limits.front().name;
+  if (!row.critical_path || row.critical_path->limits.empty()) return {};
+  const CriticalPath& path = *row.critical_path;
+  const SimTime besides = path.latency + path.overhead + path.waiting;  // NCCL's overheads have the latencies of links in them
+  return besides > path.bandwidth ? std::string() : path.limits.front().name;
 }
 
 std::set<PathClass> Simulator::ways_between_servers(const MeasuredSetup& e) {
