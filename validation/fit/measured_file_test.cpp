@@ -11,9 +11,9 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name may have colons of its own") {
   const ScratchFolder folder;
   const auto odd = folder.file("run:ranks=3", "x").string();
-  const auto files = measured_files(
-      {"a.txt", "b.txt:ranks=64,nodes=4", "c.txt:nodes=2", "host:1.txt", "d:e.txt:ranks=8", odd, "e.txt:collective=Bcast,ranks=4"});
-  REQUIRE(files.size() == 7);
+  const auto files = measured_files({"a.txt", "b.txt:ranks=64,nodes=4", "c.txt:nodes=2", "host:1.txt", "d:e.txt:ranks=8", odd,
+                                     "e.txt:collective=Bcast,ranks=4", "f.txt:collective=all_gather_perf"});
+  REQUIRE(files.size() == 8);
   CHECK(files[0].name == "a.txt");
   CHECK(files[0].ranks == 0);
   CHECK(files[1].name == "b.txt");
@@ -26,6 +26,7 @@ TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name ma
   CHECK(files[5].name == odd);
   CHECK(files[6].collective == "broadcast");
   CHECK(files[6].ranks == 4);
+  CHECK(files[7].collective == "allgather");
 }
 
 TEST_CASE("a measured file: an algorithm may stand behind its name, and is that of the rows that name none") {
@@ -48,13 +49,15 @@ TEST_CASE("a measured file: an algorithm may stand behind its name, and is that 
 
 TEST_CASE("a measured file: what is wrong behind its name is told, all at once") {
   CHECK(problems_of([] {
-          measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather"});
+          measured_files(
+              {"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather", "f:collective=gather_perf"});
         }) == Lines{"a:ranks=0,nodes=x: ranks must be between 1 and 1048576, got \"0\"",
                     "a:ranks=0,nodes=x: nodes must be between 1 and 1048576, got \"x\"",
                     "b:rank=3: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"rank=3\"",
                     "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
                     "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"\"",
-                    "e:collective=gather: \"gather\" is no collective that Weft simulates"});
+                    "e:collective=gather: \"gather\" is no collective that Weft simulates",
+                    "f:collective=gather_perf: \"gather_perf\" is no collective that Weft simulates"});
 }
 
 TEST_CASE("a measured file: a collective that it contradicts in every row is refused, one that some rows do not say is theirs") {

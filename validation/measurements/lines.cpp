@@ -96,6 +96,7 @@ std::string collective_spelled(std::string_view name) {
       {{"bcast", "broadcast"}, {"reducescatter", "reduce_scatter"}}};
   for (const auto& [other, ours] : others)
     if (letters == other) return std::string(ours);
+  if (const auto of_program = collective_of_nccl_program(name); of_program && !of_program->empty()) return std::string(*of_program);
   return collective_named(letters) ? letters : std::string(name);
 }
 

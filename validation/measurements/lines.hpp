@@ -63,7 +63,8 @@ class RowSink {
   } without_collective_;
 };
 
-// As nccl-tests, OSU and PyTorch write it ("all_gather", "bcast", "Reduce-Scatter") to as Weft does; as it is where it is none.
+// As nccl-tests, OSU and PyTorch write it ("all_gather_perf", "all_gather", "bcast", "Reduce-Scatter") to as Weft does; as it is where it
+// is none.
 std::string collective_spelled(std::string_view name);
 // Including latencies and bandwidths.
 bool is_measured_collective(std::string_view name);

@@ -66,7 +66,8 @@ std::optional<NcclRow> row_in(std::span<const std::string_view> words, const Ncc
 }
 
 bool has_old_algbw(std::int64_t bytes, const NcclBlock& block) {
-  return block.algbw && block.algbw == block.busbw && gbps_of(bytes, block) > 1.01 * *block.algbw;
+  constexpr double rounding = 0.005;  // of a bandwidth as it is printed
+  return block.algbw && block.algbw == block.busbw && gbps_of(bytes, block) > 1.01 * (*block.algbw + rounding);
 }
 
 double algbw_of_all_bytes(std::int64_t bytes, const NcclBlock& block, int ranks) {

@@ -64,7 +64,14 @@ bool has_old_algbw(std::int64_t bytes, const NcclBlock& block);
 // As it is counted now; of an unknown number of ranks, 0, by the number that comes nearest.
 double algbw_of_all_bytes(std::int64_t bytes, const NcclBlock& block, int ranks);
 
-// What was measured by the run whose first row is the first of these lines. `ranks` is their number, 0 if nobody says it.
-std::string collective_of(std::span<const std::string_view> lines, const NcclHeader& header, int ranks);
+// What is known of a run beside its table: how many ranks it had, 0 if nobody says it, and what the user says was measured, or nothing.
+struct NcclQuestion {
+  int ranks = 0;
+  std::string collective = {};
+};
+
+// What was measured by the run whose first row is the first of these lines: by the program's name, else what the user says where the
+// columns allow it, else what the columns say; empty if nothing says it.
+std::string collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked);
 
 }  // namespace weft

@@ -107,7 +107,8 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
     }
     if (!std::exchange(header.has_rows, true)) {
       begin_rows(i + 1, std::span(lines).subspan(i), header, sink);
-      header.collective = collective_of(std::span(lines).subspan(i), header, ranks_of(header, sink));
+      header.collective = collective_of(std::span(lines).subspan(i), header,
+                                        {.ranks = ranks_of(header, sink), .collective = collective_spelled(sink.options().collective)});
     }
     if (!header.is_refused) read_row(i + 1, words, header, sink);
   }

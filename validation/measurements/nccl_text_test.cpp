@@ -1,46 +1,8 @@
-#include "sim/cases/testing.hpp"
-#include "validation/measurements/lines.hpp"
+#include "validation/measurements/nccl_testing.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace weft;
-
-namespace {
-
-std::string run_of(const std::string& above, int ranks) {
-  std::string out = above + "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n#\n# Using devices\n";
-  for (int r = 0; r < ranks; ++r) out += fmt::format("#  Rank  {} Group  0 Pid  1{} on  node{} device  0 [0x3b] V100\n", r, r, r / 2);
-  return out +
-         "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
-         "           8             2     float     sum      -1    60.04    0.00    0.00      0    60.04    0.00    0.00      0\n"
-         "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.0\n#\n";
-}
-
-Measurements parse_nccl(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
-
-Lines problems_of_nccl(const std::string& text, const ReadOptions& options = {}) {
-  try {
-    parse_nccl(text, options);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
-}
-
-// A table of before 2.13: its columns before the times, then a row's words there.
-std::string old_table(const std::string& columns, const std::string& row, const std::string& error) {
-  return "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 validation: 1 \n#\n# Using devices\n"
-         "#   Rank  0 Pid  11 on node0 device  0 [0x00] V100\n#   Rank  1 Pid  12 on node1 device  0 [0x00] V100\n"
-         "#   Rank  2 Pid  13 on node2 device  0 [0x00] V100\n"
-         "#       " +
-         columns +
-         "     time   algbw   busbw  error     time   algbw   busbw  error\n#        (B)    (elements)      (us)  (GB/s)  (GB/s)           "
-         " (us)\n" +
-         "     1048576  " + row + "    100.0   10.49   10.49  " + error + "    110.0    9.53    9.53  0e+00\n";
-}
-
-}  // namespace
 
 TEST_CASE("nccl-tests before 2.13: the error of a row is how far rounding took it, and its columns are those that the program has") {
   for (const auto& table : {std::pair{"size         count    type   redop", "262144     float     sum"},
@@ -148,22 +110,6 @@ TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of
   CHECK(read.rows[4].collective == "broadcast");  // its header does not say
 }
 
-TEST_CASE("nccl-tests: the collective is known by the program's name, wherever it stands above the rows") {
-  for (const std::string above : {"$ mpirun -np 2 ./build/all_reduce_perf -b 8 -e 8\n", "+ srun /opt/nccl-tests/all_reduce_perf_mpi -b 8\n",
-                                  "# Collective test starting: all_reduce_perf\n"}) {
-    CAPTURE(above);
-    CHECK(parse_nccl(run_of(above, 2)).rows[0].collective == "allreduce");
-  }
-}
-
-TEST_CASE("nccl-tests: where a script with several programs stands above the rows, the columns say whose they are") {
-  const std::string both = "srun ./all_reduce_perf -b 8\nsrun ./all_gather_perf -b 8\n";
-  CHECK(parse_nccl(run_of(both, 16)).rows[0].collective == "allreduce");
-  const auto gathers = [](std::string text) { return text.replace(text.find(" sum "), 5, "none "); };
-  CHECK(parse_nccl(gathers(run_of(both, 16))).rows[0].collective == "allgather");
-  CHECK(parse_nccl(gathers(run_of("srun ./all_gather_perf\nsrun ./all_reduce_perf\n", 16))).rows[0].collective == "allgather");
-}
-
 TEST_CASE("nccl-tests: calls with a barrier behind each, and calls of one CUDA graph") {
   const std::string above = "# Collective test starting: all_reduce_perf\n";
   CHECK(parse_nccl(run_of(above, 2)).rows[0].back_to_back == 20);
@@ -184,56 +130,6 @@ TEST_CASE("nccl-tests: a row in colour is read, and one whose size somebody wrot
   CHECK(parse_nccl(coloured.insert(row, "\x1b[1;32m").insert(text.find('\n', row), "\x1b[0m")).rows[0].size_bytes == 8);
   CHECK(problems_of_nccl(text.replace(row, 12, "   4,194,304")) ==
         Lines{"f:10: the size must be a whole number of bytes, got \"4,194,304\""});
-}
-
-TEST_CASE("nccl-tests: without the program's name the larger rows of a run say the collective of its small ones too") {
-  const std::string large =
-      "     1048576        262144     float     sum      -1   100.00   10.49   19.66      0   100.00   10.49   19.66      0\n";
-  const std::string halved =
-      "     1048576        262144     float     sum      -1   100.00   10.49    9.83      0   100.00   10.49    9.83      0\n";
-  const auto with = [](const std::string& row) {
-    std::string text = run_of("", 16);
-    return text.insert(text.find("# Out of"), row);
-  };
-  for (const Measurement& row : parse_nccl(with(large)).rows) CHECK(row.collective == "allreduce");
-  for (const Measurement& row : parse_nccl(with(halved)).rows) CHECK(row.collective == "reduce_scatter");
-  // each run by itself
-  const Measurements both = parse_nccl(with(halved) + with(large));
-  REQUIRE(both.rows.size() == 8);
-  CHECK(both.rows[0].collective == "reduce_scatter");
-  CHECK(both.rows[4].collective == "allreduce");
-  CHECK_THROWS_WITH_AS(parse_nccl(run_of("", 2) + with(large)),
-                       "f:9: does not say which collective was measured; give it with --collective NAME or f:collective=NAME", InputError);
-}
-
-TEST_CASE("nccl-tests: without the program's name the columns of a run say which collective it is, where one program alone has them") {
-  const auto told = [](const std::string& columns, const std::string& type_and_on, const std::string& bandwidths) {
-    const std::string block = "   100.00   " + bandwidths + "      0";
-    const std::string row = "     1048576        262144     " + type_and_on + block + block + "\n";
-    std::string text = run_of("", 16);
-    const auto table = text.find("#       size"), end = text.find("# Out of");
-    text.replace(table, end - table,
-                 "#       size         count      type   " + columns +
-                     "     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-                     "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n" +
-                     row);
-    try {
-      return parse_nccl(text).rows[0].collective;
-    } catch (const InputError&) {
-      return std::string("not told");
-    }
-  };
-  CHECK(told("redop    root", "float     sum       0", "10.49   10.49") == "reduce");
-  CHECK(told("redop    root", "float    none       0", "10.49   10.49") == "broadcast");
-  CHECK(told("redop    root", "float    none       0", "10.49    9.83") == "not told");  // gather_perf and scatter_perf
-  CHECK(told("redop    root", "float    none      -1", "10.49    9.83") == "not told");  // all_gather_perf and alltoall_perf
-  CHECK(told("root", "float       0", "10.49   10.49") == "broadcast");
-  CHECK(told("root", "float       0", "10.49    9.83") == "not told");
-  CHECK(told("redop", "float        ", "10.49    9.83") == "alltoall");
-  CHECK(told("redop", "float     sum", "10.49   19.66") == "allreduce");
-  CHECK(told("redop", "float     sum", "10.49    9.83") == "reduce_scatter");
-  CHECK(told("redop", "float     sum", " 9.83    9.83") == "reduce_scatter");  // of 2020
-  CHECK(told("", "float", "10.49    9.83") == "not told");
 }
 
 TEST_CASE("nccl-tests: the all-gathers and reduce-scatters of 2020, whose algbw counts (n-1)/n of the bytes, are read as they are") {
