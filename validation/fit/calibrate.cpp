@@ -114,6 +114,7 @@ std::vector<Measurement> read_all(const CalibrateArguments& a, const Renames& re
       if (file.collective.empty()) unsaid.insert(unsaid.end(), read.rows.begin(), read.rows.end());
       algorithms.insert(read.algorithms.begin(), read.algorithms.end());
       excluded.insert(read.excluded.begin(), read.excluded.end());
+      for (const std::string& note : read.notes) err << "weft: " << note << "\n";
       for (const std::string& line : read.skipped) err << "weft: skipped " << line << "\n";
       if (read.rows.empty()) none.push_back(none_selected(file.name, read, a));
     });

@@ -88,6 +88,11 @@ void RowSink::problem(std::size_t line, std::string_view text) {
   if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
 }
 
+void RowSink::note(std::string_view text) {
+  std::string note = fmt::format("{}: {}", file_, text);
+  if (std::ranges::find(out_.notes, note) == out_.notes.end()) out_.notes.push_back(std::move(note));
+}
+
 std::string collective_spelled(std::string_view name) {
   std::string letters;
   for (const char c : name)

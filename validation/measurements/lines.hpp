@@ -27,6 +27,8 @@ class RowSink {
 
   void problem(std::size_t line, std::string_view text);
   void skip(std::string problem) { problems_.push_back(std::move(problem)); }  // one that says its place
+  // What is taken for granted of the whole file, or left alone; told once.
+  void note(std::string_view text);
   // Whether the selection wants a row of this line, algorithm, system and buffer; where not, it is counted as left out. To be
   // asked before anything is demanded of the row's numbers.
   bool wants(std::size_t line, const Measurement& row);

@@ -79,6 +79,7 @@ struct Measurements {
   std::string format;  // what the file was taken for
   std::vector<Measurement> rows;
   std::vector<std::string> skipped;           // with skip_bad: "FILE:LINE: found, allowed"
+  std::vector<std::string> notes;             // "FILE: what was taken for granted, or left alone"
   std::set<std::string> algorithms, systems;  // of all measurements, selected or not
   std::set<std::string> excluded;             // FILE:LINE of RowSelection::exclude, where there was something to exclude
   int not_selected = 0;                       // measurements that the selection left out,

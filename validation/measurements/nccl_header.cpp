@@ -48,6 +48,7 @@ void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
   header.has_differences = has("error");
   header.has_wrong = header.has_differences || has("#wrong") || has("wrong");
   header.has_statistics = has("i_min");
+  header.blocks_named = std::ranges::count(words, "time");
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   if (has_parameters(words)) read_parameters(words, header);
   if (!text.starts_with('#')) return;
   if (text.starts_with("# Blocking Enabled")) header.iterations = 1, header.is_blocking = true;
-  if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3];
+  if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3], header.says_in_place = true;
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
   if (words.size() > 2 && words[1] == "compression") {
     header.is_refused = true;
@@ -90,6 +91,7 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
     if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg" && !header.is_blocking)
       header.iterations = std::max(1, count_in(words[i + 1]));
+  if (has("out-of-place") || has("in-place")) header.says_out_of_place = has("out-of-place"), header.says_in_place = has("in-place");
   if (has("size") && has("count")) {
     read_columns(words, header);
     if (has("cputime")) {

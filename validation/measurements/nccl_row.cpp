@@ -25,6 +25,11 @@ double gbps_of(std::int64_t bytes, const NcclBlock& block) { return static_cast<
 
 }  // namespace
 
+std::optional<bool> is_one_block_in_place(const NcclHeader& header) {
+  if (header.blocks_named == 2) return true;
+  return header.says_out_of_place == header.says_in_place ? std::nullopt : std::optional(header.says_in_place);
+}
+
 std::string read_block(std::span<const std::string_view> words, std::optional<double> max_error, NcclBlock& out) {
   const auto time = number_in(words[0]);
   if (!time) return fmt::format("the time must be a number, got \"{}\"", words[0]);

@@ -23,13 +23,15 @@ struct NcclHeader {
   std::size_t second_group_at = 0;            // line
   std::size_t lead = 5;                       // columns before the first time
   bool has_redop = true, has_root = true;
-  bool has_differences = false;  // "error" instead of "#wrong"
-  bool has_wrong = true;         // some scripts cut #wrong off
-  bool has_statistics = false;   // -I: four more fields behind each #wrong
-  bool has_two_blocks = false;   // some row
-  bool is_blocking = false;      // -z: a barrier behind each call
-  bool has_rows = false;         // what is above the next rows is of the next run
-  bool is_refused = false;       // it has no collective that Weft simulates, or no times in us
+  bool has_differences = false;                           // "error" instead of "#wrong"
+  bool has_wrong = true;                                  // some scripts cut #wrong off
+  bool has_statistics = false;                            // -I: four more fields behind each #wrong
+  bool has_two_blocks = false;                            // some row
+  std::ptrdiff_t blocks_named = 0;                        // in the line of column names
+  bool says_out_of_place = false, says_in_place = false;  // above these
+  bool is_blocking = false;                               // -z: a barrier behind each call
+  bool has_rows = false;                                  // what is above the next rows is of the next run
+  bool is_refused = false;                                // it has no collective that Weft simulates, or no times in us
 };
 
 // One "time algbw busbw #wrong" of a row.
@@ -56,6 +58,9 @@ bool is_row(std::span<const std::string_view> words);
 std::size_t block_of(const NcclHeader& header);
 // Nothing if the words are not as many as the columns.
 std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header);
+// Whether rows of one block are of the in-place buffer; nothing where the header does not say it. Where nccl-tests and weft bench leave out
+// a block, it is that of the other.
+std::optional<bool> is_one_block_in_place(const NcclHeader& header);
 // With "error" of at most so much instead of #wrong, or without the last; says what is wrong with it, or nothing.
 std::string read_block(std::span<const std::string_view> words, std::optional<double> max_error, NcclBlock& out);
 // Before nccl-tests' commit ec1b5e2 (June 2020) algbw of all_gather_perf and reduce_scatter_perf counted the (n-1)/n of the bytes that

@@ -27,6 +27,8 @@ bool has_problem(const NcclRow& row) {
   return std::ranges::any_of(row.blocks, [&](const auto& block) { return !read_block(block, row.max_error, times).empty(); });
 }
 
+bool asks_in_place(const RowSink& sink) { return sink.options().select && sink.options().select->in_place; }
+
 // At its first row, which is of this line of the file, with all lines from there on.
 void begin_rows(std::size_t first, std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
   const auto refuse = [&](std::size_t line, const std::string& why) {
@@ -45,6 +47,9 @@ void begin_rows(std::size_t first, std::span<const std::string_view> lines, Nccl
     if (row && row->blocks.size() == 2) header.has_two_blocks = true;
     rows_say |= row && has_problem(*row);
   }
+  if (!header.has_two_blocks && !is_one_block_in_place(header))
+    sink.note(fmt::format("does not say of which buffer its one block of times is; taken for the {} one",
+                          asks_in_place(sink) ? "in-place" : "out-of-place"));
 }
 
 int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
@@ -70,9 +75,9 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   row.gpus_of_a_process = header.gpus_of_a_process;
   row.elements = elements_of(found->type, found->redop);
   const bool may_divide = row.collective.empty() || row.collective == "allgather" || row.collective == "reduce_scatter";
-  const bool one_block = found->blocks.size() == 1;  // out of place was left out
+  const bool one_block = found->blocks.size() == 1;
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
-    row.in_place = one_block || b == 1;
+    row.in_place = one_block ? is_one_block_in_place(header).value_or(asks_in_place(sink)) : b == 1;
     NcclBlock times;
     const std::string problem = read_block(found->blocks[b], found->max_error, times);
     if (one_block && header.has_two_blocks)

@@ -276,3 +276,39 @@ TEST_CASE("nccl-tests: a row says of what type its elements were and what was do
 TEST_CASE("nccl-tests: a row whose bandwidths have too few digits tells no number of ranks") {
   CHECK(parse_nccl(run_of("# Collective test starting: all_reduce_perf\n", 2)).rows[0].told_ranks.has_value() == false);
 }
+
+TEST_CASE("nccl-tests: one block of times is of the buffer that the header names, else of the one that is asked for") {
+  const auto table = [](const std::string& first, const std::string& labels, const std::string& columns) {
+    return first + "# nThread 1 nGpus 2\n#\n" + labels + "#       size         count      type   redop    root" + columns +
+           "\n"
+           "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"
+           "        1024           256     float     sum      -1    50.00    0.02    0.02\n"
+           "        2048           512     float     sum      -1    60.00    0.03    0.03\n";
+  };
+  const auto in_place = [](const std::string& text, bool asked) {  // as it is read where all are, and how many are selected
+    return std::pair(parse_nccl(text).rows.at(0).in_place, parse_nccl(text, {.select = RowSelection{.in_place = asked}}).rows.size());
+  };
+  const std::string name = "# Collective test starting: all_reduce_perf\n", one = "     time   algbw   busbw", two = one + one;
+  const std::string out_of_place = table(name, "#        out-of-place\n", one), in = table(name, "#        in-place\n", one);
+  CHECK(in_place(out_of_place, false) == std::pair(false, std::size_t{2}));
+  CHECK(in_place(out_of_place, true) == std::pair(false, std::size_t{0}));
+  CHECK(in_place(in, false) == std::pair(true, std::size_t{0}));
+  CHECK(in_place(in, true) == std::pair(true, std::size_t{2}));
+  for (const std::string& unsaid : {table(name, "", one), table(name, "#        out-of-place       in-place\n", one)}) {
+    CHECK(in_place(unsaid, false) == std::pair(false, std::size_t{2}));
+    CHECK(in_place(unsaid, true) == std::pair(false, std::size_t{2}));
+    CHECK(parse_nccl(unsaid).notes == Lines{"f: does not say of which buffer its one block of times is; taken for the out-of-place one"});
+    CHECK(parse_nccl(unsaid, {.select = RowSelection{.in_place = true}}).notes ==
+          Lines{"f: does not say of which buffer its one block of times is; taken for the in-place one"});
+  }
+  // nccl-tests that replays a trace, and weft bench, which does not name the buffer: both leave out the first block
+  for (const std::string& said :
+       {table(name, "#        out-of-place       in-place\n", two), table("# weft bench: allreduce\n", "", one)}) {
+    CHECK(in_place(said, false) == std::pair(true, std::size_t{0}));
+    CHECK(in_place(said, true) == std::pair(true, std::size_t{2}));
+    CHECK(parse_nccl(said).notes.empty());
+  }
+  const Measurements both = parse_nccl(out_of_place + in.substr(in.find("#        in-place")));  // one below the other
+  CHECK_FALSE(both.rows.at(1).in_place);
+  CHECK(both.rows.at(2).in_place);
+}
