@@ -25,7 +25,15 @@ struct ImbTable {
   std::optional<std::size_t> size, time, most;
 };
 
-void begin(ImbTable& table, std::string_view name, std::size_t line, RowSink& sink) {
+// "# Benchmarking Allreduce", also with tabs between the words and a number behind them, as spreadsheets make of it.
+bool begins_a_table(std::span<const std::string_view> words) { return words.size() > 2 && words[0] == "#" && words[1] == "Benchmarking"; }
+
+std::string benchmark_in(std::span<const std::string_view> words) {
+  const bool is_numbered = words.size() > 3 && whole_number_in(words.back());
+  return fmt::format("{}", fmt::join(words.subspan(2, words.size() - 2 - (is_numbered ? 1 : 0)), " "));
+}
+
+void begin(ImbTable& table, const std::string& name, std::size_t line, RowSink& sink) {
   const auto found = std::ranges::find(imb_tables, name, &ImbBenchmark::name);
   table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}, .most = {}};
   if (table.benchmark) return;
@@ -66,21 +74,23 @@ void read_row(const ImbTable& table, const std::vector<std::string_view>& words,
 
 }  // namespace
 
-bool holds_imb(std::string_view text) { return text.find("# Benchmarking ") != text.npos && text.find("#repetitions") != text.npos; }
+bool holds_imb(std::string_view text) {
+  return text.find("#repetitions") != text.npos &&
+         std::ranges::any_of(lines_in(text), [](std::string_view line) { return begins_a_table(words_in(line)); });
+}
 
 void read_imb(std::string_view text, RowSink& sink) {
-  constexpr std::string_view title = "# Benchmarking ", processes = "# #processes =";
   ImbTable table;
   const auto lines = lines_in(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
     const auto words = words_in(line);
-    if (line.starts_with(title)) {
-      begin(table, trimmed(line.substr(title.size())), i + 1, sink);
+    if (begins_a_table(words)) {
+      begin(table, benchmark_in(words), i + 1, sink);
     } else if (!table.benchmark || words.empty()) {
       continue;
-    } else if (line.starts_with(processes)) {
-      const auto ranks = whole_number_in(trimmed(line.substr(processes.size())));
+    } else if (words.size() > 2 && words[1] == "#processes" && words[2] == "=") {
+      const auto ranks = words.size() > 3 ? whole_number_in(words[3]) : std::nullopt;
       if (ranks && *ranks > 0 && *ranks < 1 << 20)
         table.ranks = static_cast<int>(*ranks);
       else

@@ -94,3 +94,21 @@ TEST_CASE("Intel MPI Benchmarks: what MPI prints among the rows is passed over")
               "0 of 8 processes warned: libfabric, 2 of 3\n\nnode0:1:1 [0] NCCL INFO x\n");
   CHECK(read_measurements(folder.file("imb.txt", text), {}).rows.size() == 5);
 }
+
+TEST_CASE("Intel MPI Benchmarks: tables with tabs between their words, and the numbers of a spreadsheet's lines behind them, are read") {
+  const Measurements read = parse_measurements(
+      "#----------------------------------------------------------------\t\t\t1\n"
+      "#\tBenchmarking\tAlltoall\t\t2\n#\t#processes\t=\t16\t\t3\n"
+      "#\t(\t16\tadditional\tprocesses\twaiting\tin\tMPI_Barrier)\t4\n"
+      "#bytes\t#repetitions\tt_min[usec]\tt_max[usec]\tt_avg[usec]\t\t\t6\n"
+      "0\t1000\t0.16\t0.20\t0.18\t\t\t7\n1\t1000\t5.52\t5.82\t5.67\t\t\t8\n",
+      "f");
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].collective == "alltoall");
+  CHECK(read.rows[0].ranks == 16);
+  CHECK(read.rows[0].size_bytes == 1);
+  CHECK(read.rows[0].time_us == 5.67);
+  CHECK(problems_of([] {
+          parse_measurements("# Benchmarking Allreduce\n# #processes = many\n#bytes #repetitions t_avg[usec]\n8 1000 1\n", "f");
+        }) == std::vector<std::string>{"f:2: must be a number of processes, got \"# #processes = many\""});
+}

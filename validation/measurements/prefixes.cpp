@@ -54,14 +54,28 @@ Prefix label_of_srun(std::string_view line) {
   return {std::min(end + 2, line.size()), line.substr(begin, end - begin)};
 }
 
-// "2026-01-02T03:04:05.678901234Z ".
-Prefix time_of_line(std::string_view line) {
-  constexpr std::string_view shape = "0000-00-00T00:00:00";
-  const auto end = line.find(' ');
-  if (end == line.npos || end < shape.size()) return {};
+// Digits where the shape has them, and all else as it stands there.
+bool begins_as(std::string_view shape, std::string_view text) {
+  if (text.size() < shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == '0' ? digits.find(line[i]) == digits.npos : line[i] != shape[i]) return {};
-  return {end + 1, {}};
+    if (shape[i] == '0' ? digits.find(text[i]) == digits.npos : text[i] != shape[i]) return false;
+  return true;
+}
+
+// "2026-01-02T03:04:05.678901234Z ", "03:04:05 ", "03:04:05.678 ".
+Prefix time_of_line(std::string_view line) {
+  constexpr std::string_view time = "00:00:00";
+  const auto end = line.find(' ');
+  if (end == line.npos) return {};
+  if (begins_as("0000-00-00T00:00:00", line.substr(0, end))) return {end + 1, {}};
+  const auto behind = begins_as(time, line) ? line.substr(time.size(), end - time.size()) : "no time";
+  return behind.empty() || (behind[0] == '.' && is_whole(behind.substr(1))) ? Prefix{end + 1, {}} : Prefix{};
+}
+
+// The backslash of "\# OSU MPI ...", which keeps Markdown from taking the line for a heading.
+Prefix escape_of_markdown(std::string_view line) {
+  const auto begin = line.find_first_not_of(' ');
+  return begin != line.npos && line.substr(begin).starts_with("\\#") ? Prefix{begin + 1, {}} : Prefix{};
 }
 
 // A program may print a line in several writes, as nccl-tests does a row, each of which then has the tag of the line. Of "[0]" only one
@@ -89,7 +103,7 @@ Line without_prefix(std::string_view text) {
   std::string who;
   std::string_view tag;
   const auto found = [&] {
-    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line})
+    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line, escape_of_markdown})
       if (const Prefix prefix = find(text); prefix.size > 0) return prefix;
     return Prefix{};
   };

@@ -35,6 +35,22 @@ TEST_CASE("prefixes: what mpirun, srun, torchrun, kubectl and CI put before each
   }
 }
 
+TEST_CASE("prefixes: times alone, as Jenkins prints them, and the backslashes of a page of Markdown are taken off") {
+  for (const std::string prefix : {"00:55:22 ", "00:55:22.123 ", "00:55:22 0: ", "00:55:22  "}) {
+    CAPTURE(prefix);
+    const Measurements read = parse_measurements(with_prefix(prefix, "launched\n"), "f");
+    REQUIRE(read.rows.size() == 2);
+    CHECK(read.rows[1].where == "f:5");
+  }
+  for (const std::string escape : {"\\", "  \\", "00:55:22 \\"}) {
+    std::string escaped;
+    for (const std::string line : osu_lines) escaped += (line.starts_with('#') ? escape : "") + line + "\n";
+    CAPTURE(escaped);
+    CHECK(without_prefixes(escaped, holds_osu) == with_prefix(""));
+    CHECK(parse_measurements(escaped, "f").rows.size() == 2);
+  }
+}
+
 TEST_CASE("prefixes: of several ranks that print the first one's table is taken, by number, wherever its lines stand") {
   std::string text = "10: node1 says hello\n0: no table, but, commas\n";
   for (const char* line : osu_lines)
@@ -75,9 +91,11 @@ TEST_CASE("prefixes: a row that was printed in three writes has the tag of its l
 }
 
 TEST_CASE("prefixes: a text without any stays as it is") {
-  for (const std::string& text :
-       {with_prefix(""), std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: x\n"),
-        std::string("[,]<stdout>:x\n[1,a]<stdout>:x\n1,0]<stdout>:x\n]\n[0]"), std::string()}) {
+  for (const std::string& text : {with_prefix(""),
+                                  std::string("a,b\r\n[1, 2]\n{\"t\": 1}\n0:1:2 [0] NCCL INFO x\n2026-01-02T03:04,5\n[x] y\n[pod] z\n12.5: "
+                                              "x\n03:04:05\n03:04 x\n03:04:05x y\n"
+                                              "03:04:05. y\n\\ # x\nx \\#\n"),
+                                  std::string("[,]<stdout>:x\n[1,a]<stdout>:x\n1,0]<stdout>:x\n]\n[0]"), std::string()}) {
     CAPTURE(text);
     CHECK(without_prefixes(text, holds_osu) == text);
   }
