@@ -37,6 +37,9 @@ struct OsuTable {
   bool is_bandwidth = false;
   bool has_most = false;  // the time of the rank that took longest, behind the mean and the least
   bool has_validation = false;
+  bool is_of_pairs = false;  // osu_mbw_mr, which says below its title how many pairs send at once
+  bool is_of_one_pair = false;
+  std::size_t line = 0;  // of its title
   Measurement row;
 };
 
@@ -45,17 +48,46 @@ struct OsuLine {
   std::string_view text;
 };
 
+constexpr std::string_view title_of_pairs = "Multiple Bandwidth / Message Rate";
+
 OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
-  const auto found = std::ranges::find(osu_tables, name_in(title), &OsuBenchmark::title);
+  const std::string name = name_in(title);
+  const bool is_of_pairs = name == title_of_pairs;
+  const auto found = std::ranges::find(osu_tables, is_of_pairs ? "Bandwidth" : name, &OsuBenchmark::title);
   if (found == osu_tables.end()) {
     sink.problem(line, unknown_osu_benchmark(title));
     return {};
   }
-  OsuTable out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .row = {}};
+  OsuTable out{
+      .known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .is_of_pairs = is_of_pairs, .line = line, .row = {}};
   out.row.collective = found->collective;
   out.row.size_of_a_rank = found->size_of_a_rank;
   if (out.is_bandwidth || found->collective == "latency") out.row.ranks = 2;
   return out;
+}
+
+// "# [ pairs: 1 ] [ window size: 64 ]", where only what osu_bw measures too is simulated.
+void read_pairs_line(std::span<const std::string_view> words, std::size_t line, OsuTable& table, RowSink& sink) {
+  const auto behind = [&](std::string_view name) {
+    const auto found = std::ranges::find(words, name);
+    return found == words.end() || found + 1 == words.end() ? std::string_view("nothing") : *(found + 1);
+  };
+  table.is_of_one_pair = behind("pairs:") == "1" && behind("size:") == "64";
+  if (!table.is_of_one_pair)
+    sink.problem(line, fmt::format("osu_mbw_mr must be of 1 pair with a window of 64, which is what osu_bw measures, got {} and {}",
+                                   behind("pairs:"), behind("size:")));
+  table.known = table.is_of_one_pair;
+}
+
+void read_osu_columns(std::string_view text, std::size_t line, OsuTable& table, RowSink& sink) {
+  const std::string_view unit = table.is_of_pairs ? "MB/s" : table.is_bandwidth ? "(MB/s)" : "(us)";
+  table.known = text.find(unit) != text.npos && table.is_of_pairs == table.is_of_one_pair;
+  table.has_most = text.find("Min Latency") < text.find("Max Latency") && text.find("Max Latency") != text.npos;
+  table.has_validation = text.find("Validation") != text.npos;
+  if (table.known) return;
+  sink.problem(line, table.is_of_pairs && !table.is_of_one_pair
+                         ? "osu_mbw_mr must say above its columns how many pairs sent: \"# [ pairs: 1 ] [ window size: 64 ]\""
+                         : fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(text.substr(1))));
 }
 
 bool has_size(const OsuTable& table) { return table.row.collective != "barrier"; }
@@ -140,12 +172,10 @@ void read_osu(std::string_view text, RowSink& sink) {
     if (line.starts_with("# OSU")) {
       read_rows(std::exchange(rows, {}), table, sink);
       table = table_titled(trimmed(line.substr(1)), i + 1, sink);
+    } else if (table.is_of_pairs && line.starts_with("# [ pairs:")) {
+      read_pairs_line(words_in(line), i + 1, table, sink);
     } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
-      const std::string_view unit = table.is_bandwidth ? "(MB/s)" : "(us)";
-      table.known = line.find(unit) != line.npos;
-      table.has_most = line.find("Min Latency") < line.find("Max Latency") && line.find("Max Latency") != line.npos;
-      table.has_validation = line.find("Validation") != line.npos;
-      if (!table.known) sink.problem(i + 1, fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(line.substr(1))));
+      read_osu_columns(line, i + 1, table, sink);
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
       if (is_osu_row(words_in(line))) rows.push_back({i + 1, line});
     }

@@ -53,8 +53,8 @@ TEST_CASE("OSU: what Weft does not simulate is refused by its name, and never ta
   for (const std::string name :
        {" Gather Latency", " Scatter Latency", " Scan Latency", " Exscan Latency", " Gatherv Latency", " Allgatherv Latency",
         " Alltoallw Latency", " Reduce_scatter_block Latency", " Multi Latency", " Multi-threaded Latency", " Multi-process Latency",
-        " Multiple Bandwidth / Message Rate", "_Put Latency", "_Get Bandwidth", "_Put Bi-directional Bandwidth",
-        " Non-blocking Allreduce Latency", " Neighborhood Allgather Latency", " Persistent Allreduce Latency"}) {
+        "_Put Latency", "_Get Bandwidth", "_Put Bi-directional Bandwidth", " Non-blocking Allreduce Latency",
+        " Neighborhood Allgather Latency", " Persistent Allreduce Latency"}) {
     CAPTURE(name);
     CHECK(problems_of_osu(table(name)) == Lines{"f:1: " + unknown("OSU MPI" + name + " Test v7.2")});
   }
@@ -115,6 +115,25 @@ TEST_CASE("OSU: the ranks and nodes that a table does not say are given, those o
   for (const Measurement& row : said.rows) CHECK(row.nodes == 4);
   CHECK(problems_of_osu(csv, {.ranks = 32}) == Lines{"f:2: 16 ranks were measured, but ranks=32 is given with the file",
                                                      "f:3: 16 ranks were measured, but ranks=32 is given with the file"});
+}
+
+TEST_CASE("OSU: osu_mbw_mr of one pair is what osu_bw measures, and of several is refused") {
+  const auto of = [](const std::string& pairs) {
+    return "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7.1\n" + pairs +
+           "# Size                  MB/s        Messages/s\n1000000   20000.0   20000.00\n";
+  };
+  const Measurements read = parse_osu(of("# [ pairs: 1 ] [ window size: 64 ]\n"));
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].collective == "bandwidth");
+  CHECK(read.rows[0].ranks == 2);
+  CHECK(read.rows[0].time_us == 50);
+  const std::string must = "f:2: osu_mbw_mr must be of 1 pair with a window of 64, which is what osu_bw measures, got ";
+  CHECK(problems_of_osu(of("# [ pairs: 4 ] [ window size: 64 ]\n")) == Lines{must + "4 and 64"});
+  CHECK(problems_of_osu(of("# [ pairs: 1 ] [ window size: 16 ]\n")) == Lines{must + "1 and 16"});
+  CHECK(problems_of_osu(of("# [ pairs:\n")) == Lines{must + "nothing and nothing"});
+  CHECK(problems_of_osu(of("")) ==
+        Lines{"f:2: osu_mbw_mr must say above its columns how many pairs sent: \"# [ pairs: 1 ] [ window size: 64 ]\""});
+  CHECK(parse_osu(of("# [ pairs: 4 ] [ window size: 64 ]\n") + table(" Allreduce Latency"), {.skip_bad = true}).rows.size() == 1);
 }
 
 TEST_CASE("OSU: a row whose result was wrong is no measurement") {
