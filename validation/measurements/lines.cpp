@@ -88,6 +88,11 @@ void RowSink::problem(std::size_t line, std::string_view text) {
   if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
 }
 
+void RowSink::refuse(std::string_view text) {
+  problem(0, text);
+  is_refused_ = true;
+}
+
 void RowSink::note(std::string_view text) {
   std::string note = fmt::format("{}: {}", file_, text);
   if (std::ranges::find(out_.notes, note) == out_.notes.end()) out_.notes.push_back(std::move(note));
@@ -196,7 +201,7 @@ Measurements RowSink::finish(std::string format) {
     problems_[lines.told_at] =
         fmt::format("{}:{}: does not say which collective was measured{}; give it with --collective NAME or {}:collective=NAME", file_,
                     lines.first, lines.lines > 1 ? fmt::format(", nor do {} other lines", lines.lines - 1) : "", file_);
-  if (!problems_.empty() && (!options_.skip_bad || out_.rows.empty())) {
+  if (!problems_.empty() && (!options_.skip_bad || is_refused_ || out_.rows.empty())) {
     if (problems_.size() > max_problems) {
       const std::size_t more = problems_.size() - max_problems;
       problems_.resize(max_problems);

@@ -27,6 +27,8 @@ class RowSink {
 
   void problem(std::size_t line, std::string_view text);
   void skip(std::string problem) { problems_.push_back(std::move(problem)); }  // one that says its place
+  // What keeps the file from being used, whatever lines may be skipped.
+  void refuse(std::string_view text);
   // What is taken for granted of the whole file, or left alone; told once.
   void note(std::string_view text);
   // Whether the selection wants a row of this line, algorithm, system and buffer; where not, it is counted as left out. To be
@@ -40,6 +42,7 @@ class RowSink {
 
   const std::string& file() const { return file_; }
   const ReadOptions& options() const { return options_; }
+  const std::vector<Measurement>& rows() const { return out_.rows; }  // so far
 
   // Throws as read_measurements says.
   Measurements finish(std::string format);
@@ -59,6 +62,7 @@ class RowSink {
   std::vector<std::size_t> lines_;  // of its rows
   std::map<std::size_t, double> other_buffer_us_;
   std::vector<std::string> problems_;
+  bool is_refused_ = false;
   struct {
     std::size_t lines = 0, first = 0, last = 0;
     std::size_t told_at = 0;  // in problems_

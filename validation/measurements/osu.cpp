@@ -39,7 +39,6 @@ struct OsuTable {
   bool has_validation = false;
   bool is_of_pairs = false;  // osu_mbw_mr, which says below its title how many pairs send at once
   bool is_of_one_pair = false;
-  std::size_t line = 0;  // of its title
   Measurement row;
 };
 
@@ -47,6 +46,16 @@ struct OsuLine {
   std::size_t number = 0;
   std::string_view text;
 };
+
+// Of a benchmark whose library is "MPI-CUDA", "MPI-ROCM", "NCCL" or the like, where no line below says that its buffers were on the host.
+constexpr std::string_view device_memory = "device memory", host_memory = "host memory";
+
+bool is_of_device(std::string_view title) {
+  const auto words = words_in(title);
+  return words.size() > 1 && (words[1].find('-') != words[1].npos || words[1].ends_with("CCL"));
+}
+
+bool is_title(std::string_view line) { return line.starts_with("# OSU"); }
 
 constexpr std::string_view title_of_pairs = "Multiple Bandwidth / Message Rate";
 
@@ -58,8 +67,7 @@ OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
     sink.problem(line, unknown_osu_benchmark(title));
     return {};
   }
-  OsuTable out{
-      .known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .is_of_pairs = is_of_pairs, .line = line, .row = {}};
+  OsuTable out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .is_of_pairs = is_of_pairs, .row = {}};
   out.row.collective = found->collective;
   out.row.size_of_a_rank = found->size_of_a_rank;
   if (out.is_bandwidth || found->collective == "latency") out.row.ranks = 2;
@@ -152,6 +160,18 @@ void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink&
       read_row(row.number, row.text, table, sink);
 }
 
+// One profile cannot follow both.
+void refuse_both_memories(RowSink& sink) {
+  const auto& rows = sink.rows();
+  const auto of = [&](std::string_view memory) { return std::ranges::find(rows, memory, &Measurement::system); };
+  const auto host = of(host_memory), device = of(device_memory);
+  if (!sink.options().select || host == rows.end() || device == rows.end()) return;
+  sink.refuse(
+      fmt::format("holds times of host memory ({}) and of device memory ({}), which are not the same measurement; take one with "
+                  "--system \"{}\" or --system \"{}\"",
+                  host->where, device->where, host_memory, device_memory));
+}
+
 }  // namespace
 
 std::span<const OsuBenchmark> osu_benchmarks() { return osu_tables; }
@@ -167,11 +187,17 @@ void read_osu(std::string_view text, RowSink& sink) {
   OsuTable table;
   std::vector<OsuLine> rows;  // of the table
   const auto lines = lines_in(text);
+  const bool has_device =
+      std::ranges::any_of(lines, [](std::string_view line) { return is_title(trimmed(line)) && is_of_device(trimmed(line).substr(1)); });
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (line.starts_with("# OSU")) {
+    if (is_title(line)) {
       read_rows(std::exchange(rows, {}), table, sink);
-      table = table_titled(trimmed(line.substr(1)), i + 1, sink);
+      const std::string_view title = trimmed(line.substr(1));
+      table = table_titled(title, i + 1, sink);
+      if (has_device) table.row.system = is_of_device(title) ? device_memory : host_memory;
+    } else if (has_device && line.starts_with("# Send Buffer on HOST") && line.find("Receive Buffer on HOST") != line.npos) {
+      table.row.system = host_memory;
     } else if (table.is_of_pairs && line.starts_with("# [ pairs:")) {
       read_pairs_line(words_in(line), i + 1, table, sink);
     } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
@@ -181,6 +207,7 @@ void read_osu(std::string_view text, RowSink& sink) {
     }
   }
   read_rows(rows, table, sink);
+  refuse_both_memories(sink);
 }
 
 }  // namespace weft

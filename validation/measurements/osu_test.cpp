@@ -136,6 +136,30 @@ TEST_CASE("OSU: osu_mbw_mr of one pair is what osu_bw measures, and of several i
   CHECK(parse_osu(of("# [ pairs: 4 ] [ window size: 64 ]\n") + table(" Allreduce Latency"), {.skip_bad = true}).rows.size() == 1);
 }
 
+TEST_CASE("OSU: tables of device memory beside those of host memory are systems of their own, of which one is to be taken") {
+  const std::string host = table(" Allreduce Latency"), device = table("-CUDA Allreduce Latency");
+  const Measurements both = parse_osu(host + device);
+  REQUIRE(both.rows.size() == 2);
+  CHECK(both.rows[0].system == "host memory");
+  CHECK(both.rows[1].system == "device memory");
+  const auto of = [](const std::string& system) { return ReadOptions{.select = RowSelection{.system = system}}; };
+  const std::string refused =
+      "f: holds times of host memory (f:4) and of device memory (f:8), which are not the same measurement; take one with --system \"host "
+      "memory\" or --system \"device memory\"";
+  CHECK(problems_of_osu(host + device, of("")) == Lines{refused});
+  CHECK(problems_of_osu(host + device, {.skip_bad = true, .select = RowSelection{}}) == Lines{refused});
+  CHECK(parse_osu(host + device, of("host")).rows.size() == 1);
+  CHECK(parse_osu(host + device, of("device")).rows.at(0).where == "f:8");
+  CHECK(parse_osu(host + device, {.select = RowSelection{.exclude = {"f:8"}}}).rows.at(0).where == "f:4");
+  CHECK(parse_osu(host + host, of("")).rows.at(0).system.empty());
+  CHECK(parse_osu(device + device, of("")).rows.at(0).system == "device memory");
+  const auto title = device.find('\n') + 1;
+  const std::string on_host = std::string(device).insert(title, "# Send Buffer on HOST (H) and Receive Buffer on HOST (H)\n");
+  CHECK(parse_osu(host + on_host, of("")).rows.at(1).system == "host memory");
+  const std::string on_both = std::string(device).insert(title, "# Send Buffer on HOST (H) and Receive Buffer on DEVICE (D)\n");
+  CHECK(parse_osu(on_both, of("")).rows.at(0).system == "device memory");
+}
+
 TEST_CASE("OSU: a row whose result was wrong is no measurement") {
   const std::string text =
       "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)     Validation\n8   8.20   Pass\n16   8.31   Fail\n32   8.41\n";
