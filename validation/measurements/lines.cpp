@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -84,13 +85,8 @@ bool are_mostly_numbers(std::span<const std::string_view> words) {
 
 void RowSink::problem(std::size_t line, std::string_view text) {
   if (is_excluded(line)) return;
-  std::string problem = line == 0 ? fmt::format("{}: {}", file_, text) : fmt::format("{}:{}: {}", file_, line, text);
+  LineProblem problem{line == 0 ? file_ : fmt::format("{}:{}", file_, line), std::string(text)};
   if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
-}
-
-void RowSink::refuse(std::string_view text) {
-  problem(0, text);
-  is_refused_ = true;
 }
 
 void RowSink::note(std::string_view text) {
@@ -194,26 +190,47 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   lines_.push_back(line);
 }
 
+std::string RowSink::told(const LineProblem& problem) {
+  return problem.place.empty() ? problem.text : fmt::format("{}: {}", problem.place, problem.text);
+}
+
+std::vector<RowSink::LineProblem> RowSink::grouped(const std::vector<LineProblem>& problems) {
+  std::map<std::string_view, std::size_t> lines;  // by text
+  for (const LineProblem& problem : problems) ++lines[problem.text];
+  std::vector<LineProblem> out;
+  for (const LineProblem& problem : problems) {
+    const std::size_t more = std::exchange(lines[problem.text], 0);
+    if (more > 1) out.push_back({problem.place, fmt::format("{} (and {} more line{})", problem.text, more - 1, more > 2 ? "s" : "")});
+    if (more == 1) out.push_back(problem);
+  }
+  return out;
+}
+
 Measurements RowSink::finish(std::string format) {
   if (out_.rows.empty() && problems_.empty() && out_.not_selected == 0)
     problem(0, fmt::format("holds no measurement (read as {})", format));
   if (const auto& lines = without_collective_; lines.lines > 0)
-    problems_[lines.told_at] =
-        fmt::format("{}:{}: does not say which collective was measured{}; give it with --collective NAME or {}:collective=NAME", file_,
-                    lines.first, lines.lines > 1 ? fmt::format(", nor do {} other lines", lines.lines - 1) : "", file_);
-  if (!problems_.empty() && (!options_.skip_bad || is_refused_ || out_.rows.empty())) {
+    problems_[lines.told_at] = {
+        fmt::format("{}:{}", file_, lines.first),
+        fmt::format("does not say which collective was measured{}; give it with --collective NAME or {}:collective=NAME",
+                    lines.lines > 1 ? fmt::format(", nor do {} other lines", lines.lines - 1) : "", file_)};
+  if (!refusal_.empty()) problems_.insert(problems_.begin(), {file_, refusal_});
+  if (!problems_.empty() && (!options_.skip_bad || !refusal_.empty() || out_.rows.empty())) {
+    if (problems_.size() > max_problems) problems_ = grouped(problems_);
     if (problems_.size() > max_problems) {
       const std::size_t more = problems_.size() - max_problems;
       problems_.resize(max_problems);
-      problems_.push_back(fmt::format("{}: and {} more lines like these", file_, more));
+      problems_.push_back({file_, fmt::format("and {} more lines like these", more)});
     }
-    throw InputError(std::move(problems_));
+    std::vector<std::string> lines;
+    for (const LineProblem& problem : problems_) lines.push_back(told(problem));
+    throw InputError(std::move(lines));
   }
   for (std::size_t i = 0; i < lines_.size(); ++i)
     if (const auto other = other_buffer_us_.find(lines_[i]); other != other_buffer_us_.end())
       out_.rows[i].other_buffer_us = std::clamp(other->second, 0.0, longest_us);
   out_.format = std::move(format);
-  out_.skipped = std::move(problems_);
+  for (const LineProblem& problem : grouped(problems_)) out_.skipped.push_back(told(problem));
   return std::move(out_);
 }
 

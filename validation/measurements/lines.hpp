@@ -26,9 +26,9 @@ class RowSink {
   RowSink(std::string file, const ReadOptions& options) : file_(std::move(file)), options_(options) {}
 
   void problem(std::size_t line, std::string_view text);
-  void skip(std::string problem) { problems_.push_back(std::move(problem)); }  // one that says its place
+  void skip(std::string problem) { problems_.push_back({"", std::move(problem)}); }  // one that says its place
   // What keeps the file from being used, whatever lines may be skipped.
-  void refuse(std::string_view text);
+  void refuse(std::string_view text) { refusal_ = text; }
   // What is taken for granted of the whole file, or left alone; told once.
   void note(std::string_view text);
   // Whether the selection wants a row of this line, algorithm, system and buffer; where not, it is counted as left out. To be
@@ -49,6 +49,14 @@ class RowSink {
 
  private:
   bool is_excluded(std::size_t line);
+  // "FILE:LINE: what is wrong there"; the place is empty where the text says it.
+  struct LineProblem {
+    std::string place, text;
+    bool operator==(const LineProblem&) const = default;
+  };
+  static std::string told(const LineProblem& problem);
+  // The same text of several lines once, at the first of them: "... (and 59 more lines)".
+  static std::vector<LineProblem> grouped(const std::vector<LineProblem>& problems);
   // Sets the ranks and nodes that the options give.
   void place(Measurement& row) const;
   // A line that does not say its collective: told once, with how many there are.
@@ -61,8 +69,8 @@ class RowSink {
   Measurements out_;
   std::vector<std::size_t> lines_;  // of its rows
   std::map<std::size_t, double> other_buffer_us_;
-  std::vector<std::string> problems_;
-  bool is_refused_ = false;
+  std::vector<LineProblem> problems_;
+  std::string refusal_;  // empty: none
   struct {
     std::size_t lines = 0, first = 0, last = 0;
     std::size_t told_at = 0;  // in problems_

@@ -256,6 +256,19 @@ TEST_CASE("measurements: what is wrong with a CSV file is told line by line") {
         Lines{"f:2: \"gather\" is no collective that Weft simulates"});
 }
 
+TEST_CASE("measurements: what is wrong with several lines alike is told once of those skipped, and of those refused where they are many") {
+  const auto text = [](int bad) {
+    std::string out = "collective,ranks,size_bytes,time_us\n";
+    for (int i = 0; i < bad; ++i) out += fmt::format("allreduce,2,{},-1\n", 8 << (i % 10));
+    return out + "allreduce,two,16,3\nallreduce,2,16,3\n";
+  };
+  const std::string negative = ": the time must be more than 0 us, got -1", two = ": ranks must be a whole number, at least 0, got \"two\"";
+  CHECK(parse(text(2), {.skip_bad = true}).skipped == Lines{"f:2" + negative + " (and 1 more line)", "f:4" + two});
+  CHECK(parse(text(60), {.skip_bad = true}).skipped == Lines{"f:2" + negative + " (and 59 more lines)", "f:62" + two});
+  CHECK(problems_of_text(text(2)) == Lines{"f:2" + negative, "f:3" + negative, "f:4" + two});
+  CHECK(problems_of_text(text(60)) == Lines{"f:2" + negative + " (and 59 more lines)", "f:62" + two});
+}
+
 TEST_CASE("measurements: times that a SimTime cannot hold and sizes beyond a pebibyte are refused") {
   CHECK(problems_of_text("collective,size_bytes,time_us\nallreduce,8,1e13\nallreduce,2000000000000000000,5\n") ==
         Lines{"f:2: the time must be at most 9.2e+12 us (106 days), got 1e+13",

@@ -148,6 +148,9 @@ TEST_CASE("OSU: tables of device memory beside those of host memory are systems 
       "memory\" or --system \"device memory\"";
   CHECK(problems_of_osu(host + device, of("")) == Lines{refused});
   CHECK(problems_of_osu(host + device, {.skip_bad = true, .select = RowSelection{}}) == Lines{refused});
+  std::string bad = host + device;
+  for (int i = 0; i < 60; ++i) bad += fmt::format("{}  x\n", 16 + i);
+  CHECK(problems_of_osu(bad, of("")).front() == refused);
   CHECK(parse_osu(host + device, of("host")).rows.size() == 1);
   CHECK(parse_osu(host + device, of("device")).rows.at(0).where == "f:8");
   CHECK(parse_osu(host + device, {.select = RowSelection{.exclude = {"f:8"}}}).rows.at(0).where == "f:4");
