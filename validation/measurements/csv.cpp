@@ -1,8 +1,9 @@
 // Our CSV: a line of column names, then one measurement a line. "size_bytes" and "time_us" must be there ("median_us" and
-// "median_MBps" stand for the time in summaries of many runs); other columns that we do not know are left alone.
+// "median_MBps" stand for the time in summaries of many runs); other columns that we do not know are left alone, and named.
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace weft {
@@ -27,6 +28,11 @@ std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
 
 namespace {
 
+constexpr std::array known_columns = {
+    "source",         "system",  "cloud",      "env",         "device",          "nodes",        "gpus",    "ranks",
+    "ranks_per_node", "ppn",     "collective", "algorithm",   "benchmark",       "back_to_back", "time_of", "gpus_of_a_process",
+    "size_bytes",     "time_us", "median_us",  "median_MBps", "inplace_time_us", "algbw_GBps"};
+
 class Columns {
  public:
   // Says what is wrong with the names.
@@ -44,6 +50,13 @@ class Columns {
   }
   bool has(const std::string& name) const { return at_.contains(name); }
   std::size_t count() const { return count_; }
+  // Those that nobody reads.
+  std::vector<std::string> unknown() const {
+    std::vector<std::string> out;
+    for (const auto& [name, at] : at_)
+      if (std::ranges::find(known_columns, name) == known_columns.end()) out.push_back(fmt::format("\"{}\"", name));
+    return out;
+  }
   std::string_view in(const std::vector<std::string>& fields, const std::string& name) const {
     const auto at = at_.find(name);
     return at == at_.end() ? std::string_view{} : trimmed(fields[at->second]);
@@ -90,6 +103,7 @@ class CsvReader {
       return;
     }
     row.nodes = count("nodes"), row.gpus = count("gpus"), row.ranks = count("ranks");
+    read_ranks_of_a_node(row);
     row.collective = text("collective");
     row.back_to_back = count("back_to_back");
     row.gpus_of_a_process = std::max(1, count("gpus_of_a_process"));
@@ -106,6 +120,15 @@ class CsvReader {
     if (good_) sink_.add(line_, row, row.in_place ? std::nullopt : number_in(text("algbw_GBps")));
   }
 
+  void read_ranks_of_a_node(Measurement& row) {
+    const char* column = columns_.has("ranks_per_node") ? "ranks_per_node" : "ppn";
+    const int ranks = count(column);
+    if (ranks == 0) return;
+    row.gpus = ranks;
+    if (row.nodes > 0) return;
+    if (row.ranks % ranks != 0) wrong("ranks", fmt::format("a multiple of {}, {}", column, ranks));
+    row.nodes = row.ranks / ranks;
+  }
   void wrong(const char* column, std::string_view wanted) {
     good_ = false;
     sink_.problem(line_, fmt::format("{} must be {}, got \"{}\"", column, wanted, text(column)));
@@ -166,6 +189,8 @@ void read_csv(std::string_view text, RowSink& sink) {
       const auto problems = columns.set(*fields);
       for (const std::string& problem : problems) sink.problem(i + 1, problem);
       if (!problems.empty()) return;
+      if (const auto unknown = columns.unknown(); !unknown.empty())
+        sink.note(fmt::format("no use is made of the column{} {}", unknown.size() > 1 ? "s" : "", fmt::join(unknown, ", ")));
     } else if (fields->size() != columns.count()) {
       sink.problem(i + 1, fmt::format("must have {} fields, as the first line has, got {}", columns.count(), fields->size()));
     } else {

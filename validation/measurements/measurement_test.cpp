@@ -4,6 +4,8 @@
 #include "sim/files/utf8.hpp"
 #include "validation/testing.hpp"
 
+#include <tuple>
+
 #include <doctest/doctest.h>
 
 using namespace weft;
@@ -196,6 +198,29 @@ TEST_CASE("measurements: CSV, its columns by name") {
   CHECK(read.rows[0].algorithm == "ring");
   CHECK(read.rows[1].in_place);
   CHECK(read.rows[1].time_us == 21.43);
+}
+
+TEST_CASE("measurements: CSV says how many ranks each node had, where it does not say how many there were") {
+  const auto seats = [](const std::string& columns, const std::string& values) {
+    const Measurement row = parse(columns + ",collective,size_bytes,time_us\n" + values + ",allreduce,8,3\n").rows.at(0);
+    return std::tuple(row.nodes, row.gpus, row.ranks);
+  };
+  CHECK(seats("nodes,ranks_per_node", "2,24") == std::tuple(2, 24, 0));
+  CHECK(seats("nodes,ppn", "2,24") == std::tuple(2, 24, 0));
+  CHECK(seats("nodes,gpus,ppn", "2,4,24") == std::tuple(2, 24, 0));
+  CHECK(seats("nodes,gpus,ppn", "2,4,") == std::tuple(2, 4, 0));
+  CHECK(seats("ranks,ppn", "48,24") == std::tuple(2, 24, 48));
+  CHECK(problems_of_text("ranks,ppn,collective,size_bytes,time_us\n40,24,allreduce,8,3\n") ==
+        Lines{"f:2: ranks must be a multiple of ppn, 24, got \"40\""});
+}
+
+TEST_CASE("measurements: columns of CSV that nobody reads are named once") {
+  const auto notes = [](const std::string& columns, const std::string& values) {
+    return parse(columns + ",collective,size_bytes,time_us\n" + values + ",allreduce,8,3\n" + values + ",allreduce,16,3\n").notes;
+  };
+  CHECK(notes("source,ranks", "x,2").empty());
+  CHECK(notes("source,rank", "x,2") == Lines{"f: no use is made of the column \"rank\""});
+  CHECK(notes("std_us,busbw", "x,2") == Lines{"f: no use is made of the columns \"busbw\", \"std_us\""});
 }
 
 TEST_CASE("measurements: CSV says how many calls followed one another without a barrier, or nothing of it") {
