@@ -1,9 +1,11 @@
 #include "validation/fit/calibrate.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/base/plural.hpp"
 #include "kernels/base/statistics.hpp"
 #include "models/message_costs.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/describe.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
@@ -398,7 +400,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (names.empty() && std::ranges::all_of(rows, [](const Measurement& row) { return row.from >= 0; })) names = parameters_of_pairs(server);
   const OpenScenario asked(a.scenario, settings, names);
   if (const int gpus = server.gpu_count(); a.flat && gpus > 1)
-    throw InputError(fmt::format("--flat: the scenario's servers have {} GPUs, on which ranks of one node sit: leave it out", gpus));
+    throw InputError(fmt::format("--flat: the scenario's servers have {}, on which ranks of one node sit: leave it out",
+                                 counted(gpus, endpoint_of(server))));
   const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
                             .wire_is_known = !asked.fits_rates_of_links(),

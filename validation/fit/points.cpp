@@ -1,5 +1,7 @@
+#include "kernels/base/plural.hpp"
 #include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
+#include "sim/cases/describe.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/fit/algorithm_measured.hpp"
@@ -304,16 +306,16 @@ class Points {
       out.of_each_node = row.ranks / row.nodes;
       const bool of_all = row.gpus == row.ranks;  // as PICO counts them
       if (row.gpus > 0 && row.gpus != out.of_each_node && !of_all)
-        return refuse(row, fmt::format("{} ranks on {} nodes are {} of each, but {} GPUs of each are given: gpus must be those of a node "
-                                       "that were measured",
+        return refuse(row, fmt::format("{} ranks on {} nodes are {} of each, but {} of each are given: gpus, ranks_per_node or ppn must be "
+                                       "those of a node that were measured",
                                        row.ranks, row.nodes, out.of_each_node, row.gpus)),
                std::nullopt;
     } else if (row.nodes > 0) {
       if (row.gpus == 0) {
         out.of_each_node = gpus_;
-        assume(row, fmt::format("says how many nodes were measured, not how many ranks; taken for {} of each node, as the scenario's "
-                                "servers have GPUs",
-                                gpus_));
+        assume(row, fmt::format("says how many nodes were measured, not how many ranks; taken for {} of each node, as many as the "
+                                "scenario's servers have {}s (FILE:ranks=N,nodes=N says it)",
+                                gpus_, endpoint_of(simulator_.scenario().server)));
       }
       out.ranks = out.nodes * out.of_each_node;
     } else if (row.ranks == 0) {
@@ -357,10 +359,9 @@ class Points {
 
   std::string more_than_a_server_has(int measured) const {
     const Server& server = simulator_.scenario().server;
-    const std::string text = fmt::format(
-        "measured with {} ranks of each server, but the scenario's server{} has {} GPU{}: set /server to what was "
-        "measured",
-        measured, server.preset.empty() ? "" : fmt::format(" \"{}\"", server.preset), gpus_, gpus_ > 1 ? "s" : "");
+    const std::string text =
+        fmt::format("measured with {} ranks of each server, but the scenario's server{} has {}: set /server to what was measured", measured,
+                    server.preset.empty() ? "" : fmt::format(" \"{}\"", server.preset), counted(gpus_, endpoint_of(server)));
     return gpus_ > 1 ? text : text + ", or take every rank for a node of its own with --flat";
   }
   std::string more_nodes_than(int measured) const {

@@ -101,8 +101,8 @@ TEST_CASE("points: ranks, nodes and GPUs of a node that contradict one another a
   Simulator simulator(s);
   std::vector<Measurement> rows = measured_on({}, {1024});
   rows[0].where = "f:2", rows[0].ranks = 4, rows[0].nodes = 2, rows[0].gpus = 8, rows[0].time_us = 100;
-  CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
-        Lines{"f:2: 4 ranks on 2 nodes are 2 of each, but 8 GPUs of each are given: gpus must be those of a node that were measured"});
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:2: 4 ranks on 2 nodes are 2 of each, but 8 of each are given: gpus, "
+                                                                   "ranks_per_node or ppn must be those of a node that were measured"});
   rows[0].gpus = 2;
   CHECK(usable(rows, simulator, {}).points.size() == 1);
   rows[0].gpus = 4;
@@ -180,8 +180,19 @@ TEST_CASE("points: ranks that the file does not say are the scenario's, or those
         Lines{"f: does not say how many ranks were measured; taken for the scenario's 2 (FILE:ranks=N,nodes=N says it)"});
   for (Measurement& row : rows) row.nodes = 32;
   const UsedMeasurements used = usable(rows, simulator, {});
-  CHECK(used.assumed == Lines{"f: says how many nodes were measured, not how many ranks; taken for 1 of each node, as the scenario's "
-                              "servers have GPUs"});
+  CHECK(used.assumed == Lines{"f: says how many nodes were measured, not how many ranks; taken for 1 of each node, as many as the "
+                              "scenario's servers have GPUs (FILE:ranks=N,nodes=N says it)"});
+  Scenario hosts = open_pair({}).scenario();
+  hosts.server = cpu_host(48);
+  Simulator of_cores(hosts);
+  for (Measurement& row : rows) row.nodes = 1;
+  CHECK(usable(rows, of_cores, {}).assumed ==
+        Lines{"f: says how many nodes were measured, not how many ranks; taken for 48 of each node, as many as the scenario's servers have "
+              "cores (FILE:ranks=N,nodes=N says it)"});
+  for (Measurement& row : rows) row.gpus = 96;
+  CHECK(problems_of([&] { usable(rows, of_cores, {}); }) ==
+        Lines{"f:2: measured with 96 ranks of each server, but the scenario's server \"cpu_host\" has 48 cores: set /server to what was "
+              "measured"});
   CHECK(used.points.front().setup.ranks == 32);
 }
 
