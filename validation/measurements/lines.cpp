@@ -77,7 +77,8 @@ bool are_mostly_numbers(std::span<const std::string_view> words) {
     if (word == "N/A" || word.ends_with("nan") || word.ends_with("inf")) return true;
     const bool begins = is_digit(word[0]) || (word.size() > 1 && (word[0] == '-' || word[0] == '+' || word[0] == '.') && is_digit(word[1]));
     const auto dash = word.find('-', 1);
-    return begins && (word.find_first_of(":/%,[](){}=_") == word.npos || has_thousands(word)) &&
+    const bool is_address = std::ranges::count(word, '.') == 3;  // of a host
+    return begins && !is_address && (word.find_first_of(":/%,[](){}=_") == word.npos || has_thousands(word)) &&
            (dash == word.npos || word[dash - 1] == 'e' || word[dash - 1] == 'E');
   };
   return !words.empty() && looks_like_one(words.front()) && 3 * std::ranges::count_if(words, looks_like_one) >= 2 * std::ssize(words);

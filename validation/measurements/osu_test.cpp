@@ -90,8 +90,9 @@ TEST_CASE("OSU: benchmarks in CSV go by the same names") {
 
 TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut and garbled rows are not") {
   const std::string begin = table(" Allreduce Latency");
-  for (const std::string line : {"3 nodes allocated", "node0:1:1 [0] NCCL INFO Bootstrap", "--------------",
-                                 "2026-01-02 03:04:05 step 1 done", "[0] MPI startup(): Warning", "allocated  0  0  0", "0% [Working]"}) {
+  for (const std::string line :
+       {"3 nodes allocated", "node0:1:1 [0] NCCL INFO Bootstrap", "--------------", "2026-01-02 03:04:05 step 1 done",
+        "[0] MPI startup(): Warning", "allocated  0  0  0", "0% [Working]", "10.12.6.44"}) {
     CAPTURE(line);
     CHECK(parse_osu(begin + line + "\n16  21.5\n").rows.size() == 2);
   }
@@ -156,6 +157,7 @@ TEST_CASE("OSU: tables of device memory beside those of host memory are systems 
   CHECK(parse_osu(host + device, {.select = RowSelection{.exclude = {"f:8"}}}).rows.at(0).where == "f:4");
   CHECK(parse_osu(host + host, of("")).rows.at(0).system.empty());
   CHECK(parse_osu(device + device, of("")).rows.at(0).system == "device memory");
+  CHECK(parse_osu(std::string(host).replace(host.find("MPI"), 3, "NCCL"), of("")).rows.at(0).system == "device memory");
   const auto title = device.find('\n') + 1;
   const std::string on_host = std::string(device).insert(title, "# Send Buffer on HOST (H) and Receive Buffer on HOST (H)\n");
   CHECK(parse_osu(host + on_host, of("")).rows.at(1).system == "host memory");
