@@ -58,8 +58,8 @@ bool is_row(std::span<const std::string_view> words);
 std::size_t block_of(const NcclHeader& header);
 // Nothing if the words are not as many as the columns.
 std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header);
-// Whether rows of one block are of the in-place buffer; nothing where the header does not say it. Where nccl-tests and weft bench leave out
-// a block, it is that of the other.
+// Whether rows of one block are of the in-place buffer; nothing where the header does not say it. Of the programs, nccl-tests and weft
+// bench leave out none but the out-of-place block.
 std::optional<bool> is_one_block_in_place(const NcclHeader& header);
 // With "error" of at most so much instead of #wrong, or without the last; says what is wrong with it, or nothing.
 std::string read_block(std::span<const std::string_view> words, std::optional<double> max_error, NcclBlock& out);
