@@ -3,9 +3,8 @@
 #include "sim/cases/cases.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"
-#include "validation/fit/fit.hpp"
 #include "validation/fit/simulator.hpp"
-#include "validation/testing.hpp"
+#include "validation/fit/testing.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -15,22 +14,10 @@
 using namespace weft;
 using Lines = std::vector<std::string>;
 
-namespace {
-
-// An all-reduce of two ranks that takes 12 us and 100 ps a byte: 5 us a step besides the cables, 80 % of 100 Gb/s.
-std::string measured() {
-  std::string out = "system,ranks,collective,algorithm,size_bytes,time_us\n";
-  for (std::int64_t size = 8; size <= 1 << 24; size *= 4)
-    out += fmt::format("S,2,allreduce,ring,{},{:.4f}\n", size, 12 + 1e-4 * static_cast<double>(size));
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("calibrate: from a file of measurements to a profile that a scenario can name") {
   const ScratchFolder folder;
   std::ostringstream out, err;
-  const CalibrateArguments arguments{.data = {folder.file("data.csv", measured()).string()},
+  const CalibrateArguments arguments{.data = {folder.file("data.csv", pair_csv()).string()},
                                      .scenario = folder.file("pair.json", pair_scenario).string(),
                                      .fit = {"send_overhead", "wire_efficiency", "rendezvous"},
                                      .output = (folder / "made.json").string(),
@@ -147,27 +134,6 @@ TEST_CASE("calibrate: rules of leaders on hosts are told from others where hosts
   CHECK(alone.find("intel_mpi") == std::string::npos);
 }
 
-TEST_CASE("calibrate: the table says on how many nodes a call ran, where as many ranks ran on others too") {
-  const ScratchFolder folder;
-  const auto scenario = folder.file("pair.json", R"({"schema": 1, "name": "pair",
-      "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "server": "dgx_a100",
-      "hardware": "ideal", "workload": {"collective": "allreduce", "algorithm": "nccl", "size": "1MiB"}})");
-  const auto data = folder.file("data.csv",
-                                "collective,algorithm,nodes,ranks,size_bytes,time_us\nallreduce,nccl,1,8,8,20\n"
-                                "allreduce,nccl,2,8,8,30\nallreduce,nccl,2,16,8,40\n");
-  std::ostringstream out, err;
-  calibrate_command({.data = {data.string()}, .scenario = scenario.string(), .fit = {"nccl_base"}, .all = true, .folds = 0, .starts = 1},
-                    out, err);
-  const auto lines_with = [&](const char* text) {
-    std::istringstream in(out.str());
-    int lines = 0;
-    for (std::string line; std::getline(in, line);) lines += line.find(text) != std::string::npos ? 1 : 0;
-    return lines;
-  };
-  CHECK(lines_with("  on 1 node") == 1);
-  CHECK(lines_with("  on 2 nodes") == 1);  // sixteen ranks were on no other number of them
-}
-
 TEST_CASE("calibrate: times that are a hundred times as long as the links need are doubted") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
@@ -184,34 +150,10 @@ TEST_CASE("calibrate: times that are a hundred times as long as the links need a
   CHECK(said_of(1000).find("are the times in microseconds?") != std::string::npos);
 }
 
-TEST_CASE("calibrate: a measurement that stands alone is named, and spoils none beside it") {
-  const ScratchFolder folder;
-  std::string csv = "ranks,collective,algorithm,size_bytes,time_us\n";
-  for (std::int64_t size = 8; size <= 1 << 24; size *= 2)
-    csv += fmt::format("2,allreduce,ring,{},{:.4f}\n", size, (size == 1 << 15 ? 8 : 1) * (12 + 1e-4 * static_cast<double>(size)));
-  std::ostringstream out, err;
-  calibrate_command(
-      {.data = {folder.file("data.csv", csv).string()}, .scenario = folder.file("pair.json", pair_scenario).string(), .folds = 0}, out,
-      err);
-  std::istringstream lines(out.str());
-  std::vector<std::string> alone;
-  int beside = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::string collective, algorithm, ranks, size, measured, simulated;
-    std::istringstream(line) >> collective >> algorithm >> ranks >> size >> measured >> simulated;
-    if (line.ends_with("stands alone")) alone.push_back(size);
-    if (size != "16384" && size != "65536") continue;
-    ++beside;
-    CHECK(std::stod(simulated) == doctest::Approx(std::stod(measured)).epsilon(0.05));
-  }
-  CHECK(alone == Lines{"32768"});
-  CHECK(beside == 2);
-}
-
 TEST_CASE("calibrate: what is wrong is told") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured()).string();
+  const auto data = folder.file("data.csv", pair_csv()).string();
   std::ostringstream out, err;
   const auto problems = [&](CalibrateArguments arguments) { return problems_of([&] { calibrate_command(arguments, out, err); }); };
   CHECK(problems({.data = {data}, .scenario = scenario, .only = {"tree"}}) ==
@@ -263,7 +205,7 @@ TEST_CASE("calibrate: what is wrong is told") {
 TEST_CASE("calibrate: what cannot be written is told before the fit, and nothing is left behind") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured()).string();
+  const auto data = folder.file("data.csv", pair_csv()).string();
   const auto in_file = (std::filesystem::path(data) / "x.json").string();
   std::ostringstream out, err;
   const Lines problems = problems_of([&] {
@@ -288,7 +230,7 @@ TEST_CASE("calibrate: in-place times alone are named as such") {
 TEST_CASE("calibrate: lines are excluded by their place in a file that is read") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,bad\n").string();
+  const auto data = folder.file("data.csv", pair_csv() + "S,2,allreduce,ring,8,bad\n").string();
   std::ostringstream out, err;
   CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }) ==
@@ -303,43 +245,10 @@ TEST_CASE("calibrate: lines are excluded by their place in a file that is read")
   }
 }
 
-TEST_CASE("calibrate: repeated measurements are averaged, and the table and the profile say so") {
-  const ScratchFolder folder;
-  const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured() + "S,2,allreduce,ring,8,14.0008\n").string();
-  std::ostringstream out, err;
-  const std::string profile = (folder / "made.json").string();
-  CHECK(calibrate_command({.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .output = profile, .folds = 0, .starts = 1}, out,
-                          err) == 0);
-  CHECK(out.str().find("mean of 2, standard deviation 10.9 %") != std::string::npos);
-  const Json first = Json::parse(read_file(profile)).at("calibration").at("residuals").front();
-  CHECK(first.at("repeats") == 2);
-  CHECK(first.at("spread_us").get<double>() == doctest::Approx(1.414).epsilon(0.001));
-}
-
-TEST_CASE("calibrate: caches that cannot be are told where one of them was fitted") {
-  const ScratchFolder folder;
-  const auto data = folder.file("data.csv", measured()).string();
-  CalibrateArguments arguments{
-      .data = {data},
-      .scenario = folder.file("pair.json", pair_scenario).string(),
-      .set = {R"(/hardware={"reduce_cache": "128MiB", "last_level_cache": "32MiB"})"},
-      .fit = {"send_overhead"},
-      .folds = 0,
-      .starts = 1,
-  };
-  std::ostringstream out, err;
-  calibrate_command(arguments, out, err);
-  CHECK(out.str().find("last_level_cache") == std::string::npos);
-  arguments.fit.emplace_back("last_level_cache");
-  calibrate_command(arguments, out, err);
-  CHECK(out.str().find("# reduce_cache (128MiB) is above last_level_cache (") != std::string::npos);
-}
-
 TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured()).string();
+  const auto data = folder.file("data.csv", pair_csv()).string();
   const auto notes = folder.file("notes.svg", "my drawing").string();
   std::ostringstream out, err;
   CalibrateArguments arguments{.data = {data}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
@@ -353,7 +262,7 @@ TEST_CASE("calibrate: neither the plot nor the profile replaces what it must not
   CHECK(problems(scenario).size() == 1);
   CHECK(problems((folder / "notes.json").string()).size() == 1);
   CHECK(read_file(notes) == "my drawing");
-  CHECK(read_file(data) == measured());
+  CHECK(read_file(data) == pair_csv());
   CHECK(problems((folder / "p.json").string()).empty());
   CHECK(problems((folder / "p.json").string()).empty());  // its own are replaced
   arguments.force = true;
@@ -383,7 +292,7 @@ TEST_CASE("calibrate: two servers of eight GPUs are the cluster that is fitted, 
 TEST_CASE("calibrate: the scenario is written with what was fitted, and names the profile that stands beside it") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", pair_scenario).string();
-  const auto data = folder.file("data.csv", measured()).string();
+  const auto data = folder.file("data.csv", pair_csv()).string();
   const auto written = (folder / "fitted.json").string();
   std::ostringstream out, err;
   CalibrateArguments arguments{.data = {data},

@@ -1,5 +1,6 @@
 #include "validation/fit/fit.hpp"
 
+#include "models/message_costs.hpp"
 #include "validation/fit/large_calls.hpp"
 #include "validation/fit/least_squares.hpp"
 #include "validation/fit/objective.hpp"

@@ -28,6 +28,14 @@ inline std::vector<Measurement> measured_on(const HardwareProfile& truth, const 
   return rows;
 }
 
+// An all-reduce of two ranks that takes 12 us and 100 ps a byte: 5 us a step besides the cables, 80 % of 100 Gb/s.
+inline std::string pair_csv() {
+  std::string out = "system,ranks,collective,algorithm,size_bytes,time_us\n";
+  for (std::int64_t size = 8; size <= 1 << 24; size *= 4)
+    out += fmt::format("S,2,allreduce,ring,{},{:.4f}\n", size, 12 + 1e-4 * static_cast<double>(size));
+  return out;
+}
+
 inline std::vector<std::int64_t> powers_of_two(int from, int to) {
   std::vector<std::int64_t> out;
   for (int i = from; i <= to; ++i) out.push_back(std::int64_t{1} << i);
