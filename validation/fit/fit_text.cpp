@@ -151,10 +151,12 @@ std::string said_of_libraries(const std::vector<LibraryFit>& libraries) {
   for (std::size_t i = 1; i < libraries.size(); ++i)
     others.push_back(fmt::format("{} {}", name_of(libraries[i].library), percent(libraries[i].error)));
   if (others.empty()) return {};
+  constexpr double far_off = 0.4;
   return fmt::format(
-      "# \"mpi\" is taken for the library {}, whose rules are {} off (mean, by parameters alone; {}); if you know "
-      "which one ran, name it: {{\"name\": \"mpi\", \"library\": ...}}\n",
-      name_of(libraries.front().library), percent(libraries.front().error), fmt::join(others, ", "));
+      "# \"mpi\" runs by the rules of {}, {} off (mean, by parameters alone; {}){}; if you know which library ran, name it: "
+      "{{\"name\": \"mpi\", \"library\": ...}}\n",
+      name_of(libraries.front().library), percent(libraries.front().error), fmt::join(others, ", "),
+      libraries.front().error > far_off ? ", which no library's are close to: other code may have chosen, such as hcoll or ucc" : "");
 }
 
 }  // namespace weft

@@ -1,3 +1,5 @@
+#include "validation/fit/fit_text.hpp"
+
 #include "validation/fit/calibrate.hpp"
 #include "validation/fit/testing.hpp"
 
@@ -84,4 +86,13 @@ TEST_CASE("calibrate: caches that cannot be are told where one of them was fitte
   arguments.fit.emplace_back("last_level_cache");
   calibrate_command(arguments, out, err);
   CHECK(out.str().find("# reduce_cache (128MiB) is above last_level_cache (") != std::string::npos);
+}
+
+TEST_CASE("calibrate: whose rules an mpi runs by is told, and that no library's are close where none is") {
+  CHECK(said_of_libraries({}).empty());
+  CHECK(said_of_libraries({{MpiLibrary::open_mpi, 0.1}}).empty());
+  const std::string near = said_of_libraries({{MpiLibrary::mpich, 0.152}, {MpiLibrary::open_mpi, 0.208}});
+  CHECK(near.find("by the rules of mpich, 15.2 % off (mean, by parameters alone; open_mpi 20.8 %); if you know") != std::string::npos);
+  const std::string far = said_of_libraries({{MpiLibrary::mpich, 0.562}, {MpiLibrary::open_mpi, 0.8}});
+  CHECK(far.find("which no library's are close to: other code may have chosen, such as hcoll or ucc") != std::string::npos);
 }
