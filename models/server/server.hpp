@@ -101,10 +101,16 @@ std::vector<Problem> problems(const Server&);
 const std::vector<std::string>& server_presets();
 Server server_preset(std::string_view name);  // one of them
 inline constexpr std::string_view name_of_cpu_host = "cpu_host";
-Server cpu_host(int cores);  // that preset with so many
+inline constexpr int max_nics_of_cpu_host = 8;
+struct CpuHost {
+  int cores = 64;
+  int nics = 1;
+};
+Server cpu_host(const CpuHost&);  // that preset with so many
 inline constexpr std::string_view name_of_shared_gpu = "shared_gpu";
 Server shared_gpu(int ranks);  // likewise
 std::string_view description_of(std::string_view preset);
-std::string short_name(const Server&);  // its preset, or "described (4 GPUs, 2 NICs)"
+std::string_view name_of_endpoint(const Server&);  // "core", "rank" or "GPU"
+std::string short_name(const Server&);             // its preset, or "described (4 GPUs, 2 NICs)"
 
 }  // namespace weft

@@ -246,9 +246,9 @@ std::string said_of_idle_nics(const Server& server) {
   const int idle = server.nic_count() - static_cast<int>(used.size());
   if (idle == 0) return {};
   return fmt::format(
-      "{} of the {} NICs of a server carry nothing: each of its {} GPUs sends over the nearest one. NICs over which a library spreads the "
-      "messages of one GPU are described as one NIC of the sum of their rates",
-      idle, server.nic_count(), server.gpu_count());
+      "{0} of the {1} NICs of a server carry nothing: each of its {2} {3}s sends over the nearest one. NICs over which a library spreads "
+      "the messages of one {3} are described as one NIC of the sum of their rates",
+      idle, server.nic_count(), server.gpu_count(), name_of_endpoint(server));
 }
 
 bool has_nic_for_each_gpu(const Server& server) {

@@ -71,6 +71,23 @@ TEST_CASE("servers: NICs that no GPU sends over are told, but where the server s
   CHECK(said_of_idle_nics(s).starts_with("1 of the 5 NICs of a server carry nothing: each of its 4 GPUs sends over the nearest one."));
   s.nic_of_gpu.assign(s.gpus.size(), s.nics.front());
   CHECK(said_of_idle_nics(s).empty());
+  CHECK(said_of_idle_nics(cpu_host({.cores = 8, .nics = 8})).empty());
+  CHECK(said_of_idle_nics(cpu_host({.cores = 2, .nics = 4})) ==
+        "2 of the 4 NICs of a server carry nothing: each of its 2 cores sends over the nearest one. NICs over which a library spreads the "
+        "messages of one core are described as one NIC of the sum of their rates");
+}
+
+TEST_CASE("servers: hosts of cores with two NICs have the ports that other servers with two have") {
+  const Server host = cpu_host({.cores = 4, .nics = 2});
+  const auto fabric = build(two_on_a_star, host);
+  CHECK(drawn(*fabric, "server0/core1", "server1/core2") ==
+        "server0/core1 server0/socket0 server0/nic0 switch server1/nic1 server1/socket1 server1/core2");
+  const FabricSpec k_6 = FatTree{.k = 6, .host_link = link_100g, .fabric_link = link_100g};
+  for (const FabricSpec& spec : {two_on_a_star, bigraph_16, k_6}) {
+    CAPTURE(type_name(spec));
+    CHECK(ports_of(spec, host) == ports_of(spec, server_preset("two_nic")));
+    CHECK(lines(problems(spec, host)) == lines(problems(spec, server_preset("two_nic"))));
+  }
 }
 
 TEST_CASE("servers: all paths hold on every fabric") {

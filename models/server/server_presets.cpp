@@ -218,7 +218,7 @@ Server hgx_a100_4() {
   return s;
 }
 
-constexpr int usual_cores = 64, usual_ranks = 8;
+constexpr int usual_ranks = 8;
 
 struct Preset {
   std::string_view name, description;
@@ -236,8 +236,9 @@ constexpr Preset presets[] = {
     {"dgx_h100", "8 H100 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_h100},
     {"dgx_b200", "8 B200 on NVSwitch, each below a PCIe 5 switch with its NIC.", dgx_b200},
     {"gb200_nvl72", "72 B200 of a rack in one NVLink domain, two and their NICs to each of 36 Grace.", gb200_nvl72},
-    {name_of_cpu_host, "A host of MPI ranks: the cores of two sockets (64, or as many as \"cores\" says), one NIC on PCIe 4.",
-     [] { return cpu_host(usual_cores); }},
+    {name_of_cpu_host,
+     "A host of MPI ranks: the cores of two sockets (64, or as many as \"cores\" says), one NIC on PCIe 4, or as many as \"nics\" says.",
+     [] { return cpu_host({}); }},
     {name_of_shared_gpu, "One GPU that several ranks share (8, or as many as \"ranks\" says): a message is a copy in its memory.",
      [] { return shared_gpu(usual_ranks); }},
 };
@@ -262,16 +263,21 @@ const std::vector<std::string>& server_presets() {
 
 Server server_preset(std::string_view name) { return preset(name).make(); }
 
-Server cpu_host(int cores) {
-  Server s{.preset = std::string(name_of_cpu_host), .cores = cores, .sockets = {"socket0", "socket1"}, .nics = {"nic0"}};
-  s.links = {wire("socket0", "socket1", 537'600_Mbps, across_cpus), pcie("socket0", "nic0", gen4, {})};
-  for (int i = 0; i < cores; ++i) {
+Server cpu_host(const CpuHost& host) {
+  Server s{.preset = std::string(name_of_cpu_host), .cores = host.cores, .sockets = {"socket0", "socket1"}};
+  s.links.push_back(wire("socket0", "socket1", 537'600_Mbps, across_cpus));
+  for (int i = 0; i < host.nics; ++i) {
+    s.nics.push_back(numbered("nic", i));
+    s.links.push_back(pcie(numbered("socket", i * 2 / host.nics), s.nics.back(), gen4, {}));
+  }
+  for (int i = 0; i < host.cores; ++i) {
     s.gpus.push_back(numbered("core", i));
-    s.links.push_back(wire(numbered("socket", i * 2 / cores), s.gpus.back(), 64_GBps, from_core));
+    s.links.push_back(wire(numbered("socket", i * 2 / host.cores), s.gpus.back(), 64_GBps, from_core));
   }
   s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
   s.sources = {
-      {"devices", "two sockets of cores with one NIC on PCIe 4, as many hosts of MPI ranks have"},
+      {"devices", host.nics == 1 ? "two sockets of cores with one NIC on PCIe 4, as many hosts of MPI ranks have"
+                                 : fmt::format("two sockets of cores with {} NICs on PCIe 4, as many as the scenario says", host.nics)},
       {"inter_socket", "Intel Xeon Platinum 8380: three UPI links of 11.2 GT/s, 22.4 GB/s each way"},
       {"cores",
        "assumed: 32 bytes a clock between a core and its cache, at 2 GHz; what a message costs a core is the hardware profile's to say"},
@@ -298,6 +304,8 @@ Server shared_gpu(int ranks) {
 }
 
 std::string_view description_of(std::string_view name) { return preset(name).description; }
+
+std::string_view name_of_endpoint(const Server& s) { return s.cores > 0 ? "core" : s.ranks > 0 ? "rank" : "GPU"; }
 
 std::string short_name(const Server& s) {
   return !s.preset.empty() ? s.preset : fmt::format("described ({} GPUs, {} NICs)", s.gpu_count(), s.nic_count());

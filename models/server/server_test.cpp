@@ -172,6 +172,27 @@ TEST_CASE("server: one rank on each of the 384 cores of two processors is a serv
   CHECK(line(problems(s)) == "");
 }
 
+TEST_CASE("server: the NICs of a host of cores are spread over its sockets, and a core sends over one of its socket") {
+  const auto nics_of_cores = [](const CpuHost& host) {
+    const Server s = cpu_host(host);
+    CHECK(line(problems(s)) == "");
+    const ServerPaths paths(s);
+    std::string nics;
+    for (int core = 0; core < s.gpu_count(); ++core) nics += std::to_string(paths.nic_of(core));
+    return nics;
+  };
+  CHECK(nics_of_cores({.cores = 8}) == "00000000");
+  CHECK(nics_of_cores({.cores = 8, .nics = 2}) == "00001111");
+  CHECK(nics_of_cores({.cores = 8, .nics = 4}) == "00112233");
+  CHECK(nics_of_cores({.cores = 8, .nics = 8}) == "01234567");
+  const Server two = cpu_host({.cores = 8, .nics = 2});
+  const ServerPaths paths(two);
+  CHECK(drawn(paths, paths.to_nic(3)) == "core3 socket0 nic0");
+  CHECK(drawn(paths, paths.to_nic(4)) == "core4 socket1 nic1");
+  for (const ServerLink& link : two.links)
+    if (link.to.starts_with("nic")) CHECK(link.pcie == PcieLink{.generation = 4, .width = 16});
+}
+
 TEST_CASE("server: a cycle of PCIe links, a device without a way and ten thousand GPUs are refused") {
   Server s = server_preset("two_nic");
   s.links.push_back({"switch0", "switch1", PcieLink{}, {}, {}});

@@ -74,12 +74,10 @@ BitsPerSecond slowest_endpoint(const Scenario& scenario) {
   return {static_cast<std::int64_t>(std::min(slowest, 9e18))};
 }
 
-std::string_view endpoint_of(const Server& server) { return server.cores > 0 ? "core" : server.ranks > 0 ? "rank" : "GPU"; }
-
 std::string describe(const FabricSpec& spec, const Server& server) {
   if (server.is_sub_node()) return describe(spec);
   std::string out = fmt::format("{}; servers {}: {}", describe(spec), server.preset.empty() ? "as described" : server.preset,
-                                counted(server.gpu_count(), endpoint_of(server)));
+                                counted(server.gpu_count(), name_of_endpoint(server)));
   if (server.nics.front() != no_nic) out += ", " + counted(server.nic_count(), "NIC");
   if (server.ranks > 0) return out;
   return out + fmt::format(", policy {}{}", Form<PeerPolicy>::write(server.policy).get<std::string>(),

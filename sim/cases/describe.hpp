@@ -4,13 +4,11 @@
 #include "sim/scenario/scenario.hpp"
 
 #include <string>
-#include <string_view>
 
 namespace weft {
 
 std::string describe(const FabricSpec&);                 // "bigraph, 16 switches x 4 nodes"
 std::string describe(const FabricSpec&, const Server&);  // and "; servers two_nic: 4 GPUs, 2 NICs, policy pcie_upi"
-std::string_view endpoint_of(const Server&);             // what its endpoints are: "core", "rank" or "GPU"
 std::string describe_links(const FabricSpec&);           // "host_link 100Gbps 500ns, fabric_link 100Gbps 500ns"
 // What no bus bandwidth passes: the rate of the endpoint with the slowest connection to the fabric. With servers of several
 // GPUs: what the NICs of a server carry, as bus bandwidth, or what a GPU sends if all ranks are in one server.

@@ -236,7 +236,7 @@ TEST_CASE("message costs: a call begins after its overhead, messages that are no
 }
 
 TEST_CASE("message costs: a core copies what neither a NIC nor an NVLink brings, one message after another, and then reduces it") {
-  const Server host = cpu_host(4);  // cores 0 and 1 on the first socket
+  const Server host = cpu_host({.cores = 4});  // cores 0 and 1 on the first socket
   HardwareProfile hw;
   hw.copy_rate = 8_Gbps;  // a byte in a nanosecond
   const auto time_of = [&](const Schedule& s, const Server& server) { return flow({s, hw, 64'000}, star, server).finish; };

@@ -121,8 +121,9 @@ Field<Server> endpoints_field(const char* key, int Server::*count, std::string_v
 }
 
 Field<Server> cores_field() {
-  return endpoints_field("cores", &Server::cores, name_of_cpu_host, cpu_host,
-                         "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.");
+  return endpoints_field(
+      "cores", &Server::cores, name_of_cpu_host, [](int cores) { return cpu_host({.cores = cores}); },
+      "Of the preset cpu_host: the number of its cores, half of them on each socket; each is an endpoint.");
 }
 
 Field<Server> ranks_field() {
@@ -130,8 +131,39 @@ Field<Server> ranks_field() {
                          "Of the preset shared_gpu: how many ranks may share the GPU; each is an endpoint.");
 }
 
+// After the cores: the preset with as many NICs as a number says. Every other server lists their names.
+Field<Server> nics_field() {
+  static const RangedMember<Form<int>, int> number(between(1, max_nics_of_cpu_host));
+  Field<Server> field = optional(
+      "nics", &Server::nics,
+      "The names of the NICs, in the order of the fabric's ports; without NICs it is a single server, on a fabric of one node. Of the "
+      "preset cpu_host: the number of its NICs, each on PCIe 4 x16, spread evenly over the sockets; 1 when not given.");
+  field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.cores > 0 && !json.is_array()) {
+      int nics = 0;
+      if (!number.read(json, where, in, &nics)) return false;
+      out = cpu_host({.cores = out.cores, .nics = nics});
+      return true;
+    }
+    if (json.is_number())
+      return in.problem(where, fmt::format("only the preset \"{}\" takes a number of NICs, and a description lists their names; got {}",
+                                           name_of_cpu_host, shown(json)));
+    return read(json, where, in, &out);
+  });
+  field.schema = [list = field.schema] { return Json{{"oneOf", Json::array({list(), number.schema()})}}; };
+  return field;
+}
+
+// Whether a key of a server is a number of NICs, or another value where one may stand: those are its field's to judge.
+bool is_number_of_nics(const std::string& key, const Json& value, const Json& server) {
+  if (key != "nics" || value.is_array()) return false;
+  return value.is_number() || (server.contains("preset") && server.at("preset") == std::string(name_of_cpu_host));
+}
+
 Server preset_of(const Server& server) {
-  return server.cores > 0 ? cpu_host(server.cores) : server.ranks > 0 ? shared_gpu(server.ranks) : server_preset(server.preset);
+  return server.cores > 0   ? cpu_host({.cores = server.cores, .nics = server.nic_count()})
+         : server.ranks > 0 ? shared_gpu(server.ranks)
+                            : server_preset(server.preset);
 }
 
 // A server that describes no NICs is one by itself.
@@ -225,11 +257,8 @@ Declaration<Server> Declared<Server>::declaration() {
           optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
           optional("pcie_switches", &S::pcie_switches, "The names of the PCIe switches in the server."),
           optional("nvswitches", &S::nvswitches, "The names of the NVSwitches in the server."),
-          optional("gpus", &S::gpus, "The names of the GPUs, in the order of endpoints."),
-          optional(
-              "nics", &S::nics,
-              "The names of the NICs, in the order of the fabric's ports; without NICs it is a single server, on a fabric of one node."),
-          links_field(), optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
+          optional("gpus", &S::gpus, "The names of the GPUs, in the order of endpoints."), nics_field(), links_field(),
+          optional("memory", &S::memory, "Rate and latency of each socket's host memory."),
           optional(
               "policy", &S::policy,
               "How messages travel between GPUs of one server without NVLink between them: \"pcie_upi\" over PCIe and the links between "
@@ -284,6 +313,7 @@ Json ServerForm::write(const Server& server) {
   }
   for (const char* key : structure) out.erase(key);
   out.erase("links");
+  if (server.cores > 0 && server.nic_count() > 1) out["nics"] = server.nic_count();
   const std::vector<ServerLink> preset = preset_of(server).links;
   for (std::size_t i = 0; i < preset.size(); ++i) {
     if (server.links[i] == preset[i]) continue;
@@ -303,7 +333,7 @@ bool ServerForm::read(const Json& json, const JsonPath& where, Input& in, Server
   bool good = true;
   if (preset && topology) good = in.problem(where.in("nccl_topology"), "cannot stand beside \"preset\"");
   for (const char* key : structure)
-    if ((preset || topology) && json.contains(key))
+    if ((preset || topology) && json.contains(key) && !is_number_of_nics(key, json[key], json))
       good =
           in.problem(where.in(key), fmt::format("cannot stand beside \"{}\", which has its devices", preset ? "preset" : "nccl_topology"));
   out = Server{};

@@ -132,6 +132,45 @@ TEST_CASE("a host of MPI ranks has as many cores as it says, and no other preset
   CHECK(lines_for(json) == Lines{"f.json: /server/cores: must be between 1 and 1024, got 0"});
 }
 
+TEST_CASE("a host of MPI ranks has as many NICs as a number says, in sweeps and settings too, and is written so that it reads back") {
+  Json json = on_star(Json{{"preset", "cpu_host"}, {"cores", 6}});
+  CHECK(!to_json(cases_of(json).front().scenario)["server"].contains("nics"));  // one, which is not said
+  json["server"]["nics"] = 2;
+  json["server"]["links"] = Json::parse(R"([{"from": "socket1", "to": "nic1", "pcie": {"generation": 3}}])");
+  const Scenario scenario = cases_of(json).front().scenario;
+  CHECK(scenario.server.nics == std::vector<std::string>{"nic0", "nic1"});
+  CHECK(scenario.server.gpu_count() == 6);
+  CHECK(scenario.server.links[2].pcie->generation == 3);
+  CHECK(to_json(scenario)["server"]["nics"] == 2);
+  CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  json["server"] = "cpu_host";
+  CHECK(cases_of(json, {{"/server/nics", 4}}).front().scenario.server == cpu_host({.nics = 4}));
+  json["sweep"] = Json{{"/server/nics", {1, 2}}};
+  const std::vector<Case> swept = cases_of(json);
+  REQUIRE(swept.size() == 2);
+  CHECK(swept[0].scenario.server == cpu_host({}));
+  CHECK(swept[1].scenario.server == cpu_host({.nics = 2}));
+}
+
+TEST_CASE("a number of NICs is for the host of MPI ranks, which takes no list of their names") {
+  const auto lines_for_nics = [](Json server, const Json& nics) {
+    server["nics"] = nics;
+    return lines_for(on_star(std::move(server)));
+  };
+  const Json host{{"preset", "cpu_host"}, {"cores", 4}};
+  CHECK(lines_for_nics(host, 0) == Lines{"f.json: /server/nics: must be between 1 and 8, got 0"});
+  CHECK(lines_for_nics(host, 9) == Lines{"f.json: /server/nics: must be between 1 and 8, got 9"});
+  CHECK(lines_for_nics(host, "two") == Lines{"f.json: /server/nics: must be a whole number, got \"two\""});
+  CHECK(lines_for_nics(host, Json::array({"nic0"})) ==
+        Lines{"f.json: /server/nics: cannot stand beside \"preset\", which has its devices"});
+  const Lines refused{
+      "f.json: /server/nics: only the preset \"cpu_host\" takes a number of NICs, and a description lists their names; got 2"};
+  for (const char* preset : {"two_nic", "sub_node", "shared_gpu"}) CHECK(lines_for_nics(Json{{"preset", preset}}, 2) == refused);
+  CHECK(lines_for_nics(described(), 2) == refused);
+  CHECK(lines_for_nics(Json{{"preset", "two_nic"}}, Json::array({"nic0"})) ==
+        Lines{"f.json: /server/nics: cannot stand beside \"preset\", which has its devices"});
+}
+
 TEST_CASE("a GPU is shared by as many ranks as it says, and is a server by itself") {
   Json json =
       Json::parse(R"({"schema": 1, "name": "f", "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "100Gbps", "latency": "0s"}},

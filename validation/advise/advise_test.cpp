@@ -98,7 +98,7 @@ TEST_CASE("advice: a barrier, which has no bytes, is refused") {
 
 TEST_CASE("advice: hosts without GPUs do not run NCCL") {
   Scenario s = star_of(6);
-  s.server = cpu_host(2);
+  s.server = cpu_host({.cores = 2});
   CHECK(std::ranges::none_of(advise_candidates(s), is_nccl));
 }
 

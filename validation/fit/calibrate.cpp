@@ -4,7 +4,6 @@
 #include "kernels/base/plural.hpp"
 #include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
-#include "sim/cases/describe.hpp"
 #include "sim/farm/job_ranks.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
@@ -252,7 +251,7 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   const OpenScenario asked(a.scenario, settings, names);
   if (const int gpus = server.gpu_count(); a.flat && gpus > 1)
     throw InputError(fmt::format("--flat: the scenario's servers have {}, on which ranks of one node sit: leave it out",
-                                 counted(gpus, endpoint_of(server))));
+                                 counted(gpus, name_of_endpoint(server))));
   const Selection selection{.renames = std::move(renames),
                             .hold_out = !a.all,
                             .wire_is_known = !asked.fits_rates_of_links(),

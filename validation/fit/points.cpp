@@ -1,7 +1,6 @@
 #include "kernels/base/plural.hpp"
 #include "kernels/base/statistics.hpp"
 #include "models/server/server_fabric.hpp"
-#include "sim/cases/describe.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/fit/algorithm_measured.hpp"
@@ -315,7 +314,7 @@ class Points {
         out.of_each_node = gpus_;
         assume(row, fmt::format("says how many nodes were measured, not how many ranks; taken for {} of each node, as many as the "
                                 "scenario's servers have {}s (FILE:ranks=N,nodes=N says it)",
-                                gpus_, endpoint_of(simulator_.scenario().server)));
+                                gpus_, name_of_endpoint(simulator_.scenario().server)));
       }
       out.ranks = out.nodes * out.of_each_node;
     } else if (row.ranks == 0) {
@@ -361,7 +360,7 @@ class Points {
     const Server& server = simulator_.scenario().server;
     const std::string text =
         fmt::format("measured with {} ranks of each server, but the scenario's server{} has {}: set /server to what was measured", measured,
-                    server.preset.empty() ? "" : fmt::format(" \"{}\"", server.preset), counted(gpus_, endpoint_of(server)));
+                    server.preset.empty() ? "" : fmt::format(" \"{}\"", server.preset), counted(gpus_, name_of_endpoint(server)));
     return gpus_ > 1 ? text : text + ", or take every rank for a node of its own with --flat";
   }
   std::string more_nodes_than(int measured) const {

@@ -183,7 +183,7 @@ TEST_CASE("points: ranks that the file does not say are the scenario's, or those
   CHECK(used.assumed == Lines{"f: says how many nodes were measured, not how many ranks; taken for 1 of each node, as many as the "
                               "scenario's servers have GPUs (FILE:ranks=N,nodes=N says it)"});
   Scenario hosts = open_pair({}).scenario();
-  hosts.server = cpu_host(48);
+  hosts.server = cpu_host({.cores = 48});
   Simulator of_cores(hosts);
   for (Measurement& row : rows) row.nodes = 1;
   CHECK(usable(rows, of_cores, {}).assumed ==
