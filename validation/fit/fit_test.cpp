@@ -264,6 +264,27 @@ TEST_CASE("fit: links of one kind have one value, found from a matrix of pairs")
   CHECK(result.fitted.p95 < 0.01);
 }
 
+TEST_CASE("fit: links of a host of cores have one value by kind, and the host stays one") {
+  const ScratchFolder folder;
+  const auto file = folder.file("pair.json", pair_scenario);
+  const std::vector<Setting> settings = {parse_setting(R"(/server={"preset": "cpu_host", "cores": 4, "nics": 2})")};
+  const OpenScenario open(file, settings, {"/server/links/*/bandwidth"});
+  Lines names;
+  std::vector<double> values;
+  for (const FitParameter& p : open.parameters()) names.push_back(p.name), values.push_back(p.initial);
+  CHECK(names == Lines{"/server/links/*/bandwidth (socket to socket)", "/server/links/*/bandwidth (nic to socket)",
+                       "/server/links/*/bandwidth (core to socket)"});
+  values[1] = 100e9;
+  const Json written = open.left_open(values);
+  CHECK(written["server"]["cores"] == 4);
+  CHECK(written["server"]["nics"] == 2);
+  const Server fitted = open.scenario(values).server;
+  CHECK(fitted.cores == 4);
+  CHECK(fitted.nic_count() == 2);
+  CHECK(fitted.links[1].spec().bandwidth == 100_Gbps);
+  CHECK(fitted.links[2].spec().bandwidth == 100_Gbps);
+}
+
 TEST_CASE("fit: of a matrix of pairs one copy at a time is on its way each way, and a star stands for the links that have the value") {
   const ScratchFolder folder;
   const auto file = folder.file("pair.json", pair_scenario);

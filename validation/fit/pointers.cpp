@@ -55,7 +55,8 @@ FitParameter parameter_of(const std::string& pointer, const Json& value) {
   throw InputError(fmt::format("--fit {}: only times and rates can be fitted, this is {}", pointer, shown(value)));
 }
 
-// Which list of the server, or of a graph, names the device.
+// Which list of the server, or of a graph, names the device; of a preset with a number of devices: what it counts them by, "core" of
+// "core3".
 std::string kind_of(const Json& whole, const std::string& device) {
   for (const auto& [list, kind] : {std::pair{"gpus", "gpu"},
                                    {"nics", "nic"},
@@ -65,7 +66,7 @@ std::string kind_of(const Json& whole, const std::string& device) {
                                    {"nodes", "node"},
                                    {"switches", "switch"}})
     if (whole.contains(list) && whole.at(list).is_array() && std::ranges::count(whole.at(list), Json(device)) > 0) return kind;
-  return "device";
+  return device.substr(0, device.find_last_not_of("0123456789") + 1);
 }
 
 std::string ends_of(const Json& whole, const Json& link) {
@@ -127,6 +128,11 @@ std::vector<FitParameter> open_every(const std::string& pointer, std::size_t sta
 }  // namespace
 
 Json described(const Server& server) {
+  if (server.cores > 0 || server.ranks > 0) {  // endpoints of a description are GPUs: the preset stays, with all of its links
+    Json out = ServerForm::write(server);
+    out["links"] = Form<std::vector<ServerLink>>::write(server.links);
+    return out;
+  }
   Json out = Form<Server>::write(server);
   out.erase("preset");
   return out;
