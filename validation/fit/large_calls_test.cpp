@@ -80,6 +80,20 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("large calls: so is the mean of what broadcasts and reduces take each rank") {
+  Simulator star = simulator_on(star_of_128, 100), tree = simulator_on(tree_of_128, 100);
+  for (const auto& b : of_mpi)
+    for (const std::int64_t size : {1 << 10, 1 << 16, 1 << 22, 1 << 26}) {
+      if (std::string_view(b.collective) != "broadcast" && std::string_view(b.collective) != "reduce") continue;
+      CAPTURE(b.algorithm);
+      CAPTURE(size);
+      MeasuredSetup e{b.collective, parse_algorithm(b.algorithm), 128, Bytes{size}};
+      e.mean_of_ranks = true;
+      CHECK(off(star, e, 1, some_costs()) < b.on_star);
+      CHECK(off(tree, e, 1, some_costs()) < b.on_tree);
+    }
+}
+
 TEST_CASE("large calls: what fits into a cache is the whole call's message, not that of the smaller ones") {
   Simulator star = simulator_on(star_of_128, 100), hosts = simulator_on(star_of_128, 100, R"({"preset": "cpu_host", "cores": 4})");
   HardwareProfile costs = some_costs();

@@ -343,14 +343,14 @@ double Simulator::told_us(const MeasuredSetup& e, const HardwareProfile& hardwar
 
 double Simulator::told_simulated_us(const MeasuredSetup& e, const HardwareProfile& hardware) {
   Prepared& p = prepared(e);
-  if (is_point_to_point(e.collective) || e.mean_of_ranks || !is_alone(p.scenario)) return simulated_us(e, hardware);
+  if (is_point_to_point(e.collective) || !is_alone(p.scenario)) return simulated_us(e, hardware);
   const Regime regime = regime_of(e, hardware, p);
   const MeasuredSetup chosen = as_it_is_run(e, hardware, p);
   return overhead_us(e, hardware, regime) + told_besides_overhead_us(chosen, hardware, regime);
 }
 
 bool Simulator::is_told(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  return !is_point_to_point(e.collective) && !e.mean_of_ranks && !told_from(as_it_is_run(e, hardware, prepared(e))).empty();
+  return !is_point_to_point(e.collective) && !told_from(as_it_is_run(e, hardware, prepared(e))).empty();
 }
 
 std::int64_t Simulator::count_messages(const MeasuredSetup& e, const HardwareProfile& hardware) {
