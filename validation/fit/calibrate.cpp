@@ -252,11 +252,8 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   if (const int gpus = server.gpu_count(); a.flat && gpus > 1)
     throw InputError(fmt::format("--flat: the scenario's servers have {}, on which ranks of one node sit: leave it out",
                                  counted(gpus, name_of_endpoint(server))));
-  const Selection selection{.renames = std::move(renames),
-                            .hold_out = !a.all,
-                            .wire_is_known = !asked.fits_rates_of_links(),
-                            .tells_impossible = !asked.has_pointers(),
-                            .flat = a.flat};
+  const Selection selection{
+      .renames = std::move(renames), .hold_out = !a.all, .wire_is_known = !asked.fits_rates_of_links(), .flat = a.flat};
   Simulator simulator(asked.scenario());
   const UsedMeasurements used = usable(rows, simulator, selection);
   OpenScenario open = open_for(a.scenario, settings, names, used.points, simulator);
@@ -270,6 +267,10 @@ int calibrate_command(const CalibrateArguments& a, std::ostream& out, std::ostre
   FitOptions options{.folds = a.folds, .starts = a.starts, .seed = a.seed};
   const std::vector<LibraryFit> libraries = libraries_that_may_have_run(open, used.points, options);
   open = with_library_that_ran(open, libraries);
+  if (!asked.has_pointers()) {
+    Simulator by_its_rules(open.scenario());
+    for (const std::string& line : impossible_series(used.points, by_its_rules)) err << "weft: " << line << "\n";
+  }
   options.say = [&](const std::string& text) { err << "weft: " << text << "\n"; };
   const FitResult result = fit(open, used.points, options);
   print_fit(result, used.points, fitted_hardware(open, result), server, out);

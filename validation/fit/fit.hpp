@@ -40,10 +40,7 @@ struct Selection {
   Renames renames = {};
   bool hold_out = true;       // every second size of each call
   bool wire_is_known = true;  // times that no wire of the scenario could reach are told; not where its rates are to be fitted
-  // A warning of each series with points that are faster than their algorithm can be in the scenario whatever the profile
-  // (Simulator::least_us).
-  bool tells_impossible = false;
-  bool flat = false;  // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
+  bool flat = false;          // ranks of one node are taken for ranks with an endpoint each, where the scenario's nodes are one endpoint
 };
 
 // Makes points of the rows, each series (collective, algorithm, ranks, and how it was measured) in the order of its sizes. Of each call
@@ -54,6 +51,10 @@ struct Selection {
 // more than one in four is faster than any wire of the scenario could be, throws InputError with each of those lines, else leaves them out;
 // throws it for servers that are more, or of more GPUs, than the scenario's, each with its line.
 UsedMeasurements usable(const std::vector<Measurement>& rows, Simulator& simulator, const Selection& selection);
+
+// Of each series with points that are faster than their algorithm can be in the scenario whatever the profile (Simulator::least_us), at the
+// one that is so most clearly, what to look at: "FILE:LINE: ...".
+std::vector<std::string> impossible_series(const std::vector<FitPoint>& points, Simulator& simulator);
 
 // Of the points that are fitted to (Simulator::ways_between_servers).
 std::set<PathClass> ways_between_servers(const std::vector<FitPoint>& points, Simulator& simulator);

@@ -175,7 +175,6 @@ class Points {
       end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
       set_undisturbed({begin, end});
     }
-    if (selection_.tells_impossible) tell_impossible(points);
     out_.points = std::move(points);
     return std::move(out_);
   }
@@ -221,41 +220,6 @@ class Points {
                       "bytes by {:.0f} %): look whether these measured the same thing (--exclude FILE:LINE leaves some out)",
                       of.points, of.points == 1 ? "is the" : "are each the", 100 * wide, of.most->setup.collective,
                       of.most->measured.size_bytes, 100 * of.spread));
-  }
-
-  // Of each series at the point that is the most impossible.
-  void tell_impossible(const std::vector<FitPoint>& points) {
-    for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
-      end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
-      if (is_point_to_point(begin->setup.collective)) continue;
-      const FitPoint* worst = nullptr;
-      double worst_us = 0, worst_ratio = 0;
-      std::ptrdiff_t impossible = 0;
-      for (auto p = begin; p != end; ++p) {
-        const bool told = simulator_.is_told(p->setup, simulator_.scenario().hardware);
-        const double part = told ? tolerance_of_told : tolerance;
-        const double least_us = simulator_.least_us(p->setup, p->measured.time_us / part);
-        const double ratio = part * least_us / p->measured.time_us;
-        if (ratio <= 1) continue;
-        ++impossible;
-        if (ratio > worst_ratio) worst = &*p, worst_us = least_us, worst_ratio = ratio;
-      }
-      if (!worst) continue;
-      const std::string which =
-          impossible == end - begin ? "this series" : fmt::format("{} of the {} points of this series", impossible, end - begin);
-      const std::string limit = simulator_.limit_of_least(worst->setup);
-      const std::string look =
-          limit.empty() ? "at the latencies of the links that it takes, and whether ranks of one server share memory (/server)"
-                        : fmt::format(
-                              "and at the rate of {}, which most of that time goes by, and what shares it (\"contention\" of links, "
-                              "\"nic_of_gpu\")",
-                              limit);
-      out_.assumed.push_back(fmt::format(
-          "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
-          "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
-          worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, label(worst->setup.algorithm), worst->setup.ranks,
-          worst_us, which, look));
-    }
   }
 
   void refuse(const Measurement& row, const std::string& what) {
@@ -442,6 +406,42 @@ std::vector<double> interpolation_errors(const std::vector<FitPoint>& points) {
     errors.push_back(time / p.measured.time_us - 1);
   }
   return errors;
+}
+
+std::vector<std::string> impossible_series(const std::vector<FitPoint>& points, Simulator& simulator) {
+  std::vector<std::string> out;
+  for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
+    end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
+    if (is_point_to_point(begin->setup.collective)) continue;
+    const FitPoint* worst = nullptr;
+    double worst_us = 0, worst_ratio = 0;
+    std::ptrdiff_t impossible = 0;
+    for (auto p = begin; p != end; ++p) {
+      const bool told = simulator.is_told(p->setup, simulator.scenario().hardware);
+      const double part = told ? tolerance_of_told : tolerance;
+      const double least_us = simulator.least_us(p->setup, p->measured.time_us / part);
+      const double ratio = part * least_us / p->measured.time_us;
+      if (ratio <= 1) continue;
+      ++impossible;
+      if (ratio > worst_ratio) worst = &*p, worst_us = least_us, worst_ratio = ratio;
+    }
+    if (!worst) continue;
+    const std::string which =
+        impossible == end - begin ? "this series" : fmt::format("{} of the {} points of this series", impossible, end - begin);
+    const std::string limit = simulator.limit_of_least(worst->setup);
+    const std::string look =
+        limit.empty() ? "at the latencies of the links that it takes, and whether ranks of one server share memory (/server)"
+                      : fmt::format(
+                            "and at the rate of {}, which most of that time goes by, and what shares it (\"contention\" of links, "
+                            "\"nic_of_gpu\")",
+                            limit);
+    out.push_back(fmt::format(
+        "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
+        "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
+        worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, label(worst->setup.algorithm), worst->setup.ranks,
+        worst_us, which, look));
+  }
+  return out;
 }
 
 }  // namespace weft
