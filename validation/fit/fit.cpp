@@ -42,15 +42,13 @@ double untold(const Objective& objective, std::size_t parameter) {
 
 // Leaves out, one after the other, the parameters that the points do not need: fixed where it stays when nobody tells it, the others
 // adapting where they have to, nothing is lost.
-void drop_undetermined(Search& search, Objective& objective, const FitOptions& options, Candidate& best,
-                       std::vector<FittedParameter>& fitted) {
+void drop_undetermined(Search& search, Objective& objective, Candidate& best, std::vector<FittedParameter>& fitted) {
   Moving moving(fitted.size(), true);
   const auto drop = [&](std::size_t i, const Candidate& without) {
     best = without;
     moving[i] = false;
     fitted[i].determined = false;
     if (const auto usual = objective.usual(i)) fitted[i].usual = usual->of;
-    if (options.say) options.say(fmt::format("{} is not determined", objective.parameters()[i].name));
   };
   // NCCL's channels do not cost as much as they may here: what looks as if they did grows with the calls for another reason, and would be
   // found again where there is none, within a server.
@@ -266,7 +264,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   }
   result.spread = spread_of(by_start);
   search.allow(options.budget / 4);
-  if (options.leaves_out) drop_undetermined(search, objective, options, best, result.parameters);
+  if (options.leaves_out) drop_undetermined(search, objective, best, result.parameters);
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);
