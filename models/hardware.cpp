@@ -151,7 +151,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     // Its kernels read what they send where it lies, and its table has what its protocols cost.
     out.initial_copies = 0;
     out.local_copy = {};
-    out.eager_copy_rate = {};
+    out.eager_copy_rate = out.host_eager_copy_rate = {};
     out.copy_rate = out.copy_rate_beyond_cache = out.copy_rate_in_memory = {};  // no core copies its messages
     out.unpipelined_rate = {};
     out.rendezvous = {}, out.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // a part of its hops between servers
@@ -183,6 +183,8 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/reduce_cache", profile.reduce_cache);
   not_negative("/reduce_rate_beyond_cache", profile.reduce_rate_beyond_cache);
   not_negative("/stream_rate", profile.stream_rate);
+  not_negative("/copy_rate_of_socket", profile.copy_rate_of_socket);
+  not_negative("/host_eager_copy_rate", profile.host_eager_copy_rate);
   not_negative("/staging_rate", profile.staging_rate);
   not_negative("/call_overhead", profile.call_overhead);
   not_negative("/eager_threshold", profile.eager_threshold);
@@ -202,6 +204,7 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/page_fault_rate", profile.page_fault_rate);
   not_negative("/eager_copy_rate", profile.eager_copy_rate);
   not_negative("/handshake", profile.handshake);
+  not_negative("/host_handshake", profile.host_handshake);
   not_negative("/handshake_threshold", profile.handshake_threshold);
   not_negative("/unpipelined_rate", profile.unpipelined_rate);
   not_negative("/nccl_channel", profile.nccl_channel);

@@ -67,16 +67,17 @@ struct Regime {
 // call that reduces copies its whole message initial_copies times at the rate of its reductions before its first message, as MPI copies
 // what it sends into the buffer that it receives in. What a step copies within a rank's memory, as all-to-alls of Bruck pack and unpack
 // their blocks, costs local_copy + S / reduce_rate for each piece that lies together. A library copies short messages through buffers of
-// its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake, but for those that a core copies from its
-// neighbour's memory: a message costs what the two in parallel do, S handshake / (S + eager_copy_rate handshake), which is the copies of
-// short ones and the handshake of long ones. Where it is known from which size on the library makes the handshake, handshake_threshold,
-// that is exact: below S / eager_copy_rate. The part sender_share of it keeps the sender busy as send_overhead does, the rest comes after
-// the bytes; so does S / unpipelined_rate, what the stages of one message do one behind the other, and which keeps nobody. Between servers,
-// all messages of one connection (sender, receiver, channel and stream) together get at most stream_rate, and a message is copied to host
-// memory before it leaves and from host memory after it has arrived, each at staging_rate; a GPU makes one copy each way at a time, for all
-// of its streams. In a call of NCCL S is what a message of one channel takes on the wire, and rendezvous is of messages between servers
-// alone, a part of their hops that occupies nobody; with LL a hop takes it for each channel of a NIC, and one of a ring's all-reduce for
-// each GPU of a server besides.
+// its own, S / eager_copy_rate, and spares itself the copies of long ones by a handshake: a message costs what the two in parallel do, S
+// handshake / (S + eager_copy_rate handshake), which is the copies of short ones and the handshake of long ones. Where it is known from
+// which size on the library makes the handshake, handshake_threshold, that is exact: below S / eager_copy_rate. The part sender_share of it
+// keeps the sender busy as send_overhead does, the rest comes after the bytes; so does S / unpipelined_rate, what the stages of one message
+// do one behind the other, and which keeps nobody. Between ranks of a host they are host_eager_copy_rate and host_handshake, and all of it
+// comes after the bytes. What goes from core to core, but within a last level of cache, goes through the memory of the sender's socket, at
+// copy_rate_of_socket for all of it together. Between servers, all messages of one connection (sender, receiver, channel and stream)
+// together get at most stream_rate, and a message is copied to host memory before it leaves and from host memory after it has arrived, each
+// at staging_rate; a GPU makes one copy each way at a time, for all of its streams. In a call of NCCL S is what a message of one channel
+// takes on the wire, and rendezvous is of messages between servers alone, a part of their hops that occupies nobody; with LL a hop takes it
+// for each channel of a NIC, and one of a ring's all-reduce for each GPU of a server besides.
 struct HardwareProfile {
   std::string name = "ideal";
   SimTime send_overhead = {};
@@ -105,8 +106,11 @@ struct HardwareProfile {
   BitsPerSecond copy_rate{0};               // 0: copies take no time
   BitsPerSecond copy_rate_beyond_cache{0};  // 0: as in cache
   BitsPerSecond copy_rate_in_memory{0};     // of all ranks of a socket together; 0: as beyond the cache
-  Bytes fresh_buffer{32 << 20};             // glibc's largest M_MMAP_THRESHOLD
-  BitsPerSecond page_fault_rate{0};         // 0: pages cost no time
+  BitsPerSecond copy_rate_of_socket{0};     // of all messages at once that its cores take out of its memory; 0: what that gives
+  BitsPerSecond host_eager_copy_rate{0};    // 0: copies take no time
+  SimTime host_handshake = {};
+  Bytes fresh_buffer{32 << 20};      // glibc's largest M_MMAP_THRESHOLD
+  BitsPerSecond page_fault_rate{0};  // 0: pages cost no time
   double initial_copies = 0;
   SimTime local_copy = {};           // 0: nor do its bytes take time
   BitsPerSecond eager_copy_rate{0};  // 0: copies take no time, and so nobody makes a handshake
@@ -148,10 +152,13 @@ struct HardwareProfile {
   // Of one GPU, which have all of its caches and memory between them: while all are at work each gets its part.
   HardwareProfile shared_by_ranks_of_gpu(int ranks) const;
   HardwareProfile for_message(Bytes message) const;  // reduces and copies at those rates
-  // A core copies what takes this way, where copies take time.
-  static bool is_copied(PathClass way) { return way == PathClass::pcie || way == PathClass::sockets; }
+  // Where copies take time, a core copies what takes this way.
+  bool copies(PathClass way) const {
+    const bool is_in_host = way == PathClass::cache || way == PathClass::pcie || way == PathClass::sockets;
+    return is_in_host && (copy_rate.count > 0 || host_eager_copy_rate.count > 0);
+  }
   std::array<SimTime, path_class_count> path_overheads() const {
-    return {nvlink_overhead, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
+    return {nvlink_overhead, SimTime{}, pcie_overhead, sockets_overhead, rail_overhead, network_overhead};
   }
   // What it says to the calls of a regime. The overheads by class are then those of whole hops: the path's latency is a part.
   HardwareProfile in(const Regime& regime) const;

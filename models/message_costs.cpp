@@ -17,11 +17,13 @@ double log_of(std::int64_t bytes) { return std::log(static_cast<double>(std::max
 }  // namespace
 
 MessageCosts::MessageCosts(const HardwareProfile& hardware)
-    : copy_ps_per_byte_(ps_per_byte(hardware.eager_copy_rate)),
+    : between_hosts_{.copy_ps_per_byte = ps_per_byte(hardware.eager_copy_rate),
+                     .handshake_ps = static_cast<double>(hardware.handshake.ps),
+                     .threshold = hardware.handshake_threshold.count},
+      in_host_{.copy_ps_per_byte = ps_per_byte(hardware.host_eager_copy_rate),
+               .handshake_ps = static_cast<double>(hardware.host_handshake.ps)},
       unpipelined_ps_per_byte_(ps_per_byte(hardware.unpipelined_rate)),
-      handshake_ps_(static_cast<double>(hardware.handshake.ps)),
-      sender_share_(hardware.sender_share),
-      handshake_threshold_(hardware.handshake_threshold.count) {
+      sender_share_(hardware.sender_share) {
   for (const CostAtSize& cost : hardware.cost_by_size)
     if (cost.collective == name_of_message_costs) line_.emplace_back(log_of(cost.size.count), std::log(cost.factor));
   std::ranges::sort(line_);
@@ -38,24 +40,23 @@ double MessageCosts::factor(std::int64_t bytes) const {
   return std::exp(below->second + share * (above->second - below->second));
 }
 
-// Copies or handshake; in parallel where it is not known which.
-SimTime MessageCosts::protocol(std::int64_t bytes) const {
-  const double copies_ps = copy_ps_per_byte_ * static_cast<double>(bytes);
-  if (handshake_threshold_ > 0) return SimTime{std::llround(bytes < handshake_threshold_ ? copies_ps : handshake_ps_)};
-  return SimTime{std::llround(copies_ps * handshake_ps_ / (copies_ps + handshake_ps_))};
+SimTime MessageCosts::Protocol::of(std::int64_t bytes) const {
+  const double copies_ps = copy_ps_per_byte * static_cast<double>(bytes);
+  if (threshold > 0) return SimTime{std::llround(bytes < threshold ? copies_ps : handshake_ps)};
+  return SimTime{std::llround(copies_ps * handshake_ps / (copies_ps + handshake_ps))};
 }
 
 SimTime MessageCosts::behind_known(SimTime latency, SimTime overhead, std::int64_t bytes, bool copied) const {
   const double f = factor(bytes);
-  if (has_protocol() && !copied) overhead += times(1 - sender_share_, protocol(bytes));
+  if (const Protocol& protocol = copied ? in_host_ : between_hosts_; protocol.is_known())
+    overhead += times(copied ? 1 : 1 - sender_share_, protocol.of(bytes));
   if (!copied) overhead += SimTime{std::llround(unpipelined_ps_per_byte_ * static_cast<double>(bytes))};
   return times(f, overhead) + times(std::max(0.0, f - 1), latency);
 }
 
-std::int64_t MessageCosts::wire_bytes_known(const HardwareProfile& hardware, std::int64_t bytes) const {
-  const std::int64_t plain = hardware.wire_bytes(bytes);
-  return std::max(std::llround(factor(bytes) * static_cast<double>(plain)),
-                  std::llround(std::ceil(hardware.wire_efficiency * static_cast<double>(bytes))));
+std::int64_t MessageCosts::wire_bytes_known(const HardwareProfile& hardware, std::int64_t bytes, bool copied) const {
+  const std::int64_t needed = std::llround(factor(bytes) * static_cast<double>(hardware.wire_bytes(bytes)));
+  return copied ? needed : std::max<std::int64_t>(needed, std::llround(std::ceil(hardware.wire_efficiency * static_cast<double>(bytes))));
 }
 
 }  // namespace weft

@@ -94,3 +94,20 @@ TEST_CASE("message costs: what stages of one message do one behind the other com
   CHECK(costs.behind(2_us, 1_us, 1000) == 2_us);
   CHECK_FALSE(MessageCosts(profile.in({.protocol = NcclProtocol::simple})).by_size());
 }
+
+TEST_CASE("message costs: within a host copies and handshakes have costs of their own, and a factor below 1 makes its links no limit") {
+  HardwareProfile profile;
+  profile.eager_copy_rate = 8_Gbps, profile.handshake = 4_us;  // a byte in a nanosecond
+  profile.host_eager_copy_rate = 16_Gbps, profile.host_handshake = 1_us;
+  const MessageCosts costs(profile);
+  constexpr bool in_host = true;
+  // 2000 bytes are copied in 1 us, as long as a handshake takes: in parallel half of either. All of it comes after the bytes.
+  CHECK(costs.behind({}, 3_us, 2000, in_host) == 3_us + 500_ns);
+  CHECK(costs.sending(1_us, 2000, in_host) == 1_us);
+  CHECK(costs.behind({}, 0_us, 1 << 30, in_host) > 999_ns);  // however long, a handshake
+  CHECK(costs.behind({}, 0_us, 1 << 30, in_host) <= 1_us);
+  profile.wire_efficiency = 0.8;
+  profile.cost_by_size = {{"message", "message", 2, 1000_B, 0.5}};
+  CHECK(MessageCosts(profile).wire_bytes(profile, 1000, in_host) == 500);
+  CHECK(MessageCosts(profile).wire_bytes(profile, 1000) == 800);
+}

@@ -319,7 +319,7 @@ Row Experiment::run(Bytes size, const Options& options) {
   row.unproved = parts_->prover.unproved();
   if (options.job_times)
     for (const JobRun& job : run.jobs) options.job_times->push_back(mean_time(job.iterations));
-  if (options.utilization) *options.utilization = utilization_of_links(run, fabric, scenario.faults);
+  if (options.utilization) *options.utilization = utilization_of_links(run, fabric, scenario);
   if (row.training) add_events(scenario, first, parts_->prover, row);
   if (run.packet) row.packet = summary(*run.packet, fabric);
   const auto note = [&row](std::string_view text) { row.notes += fmt::format("{}{}", row.notes.empty() ? "" : "\n", text); };

@@ -41,6 +41,8 @@ void note_what_has_no_effect(const Scenario& scenario, SimTime end, const std::v
     note("\"rendezvous\" has no effect: \"rendezvous_threshold\" is never");
   if (h.handshake > SimTime{} && h.eager_copy_rate.count == 0)
     note("\"handshake\" has no effect: copies of short messages take no time, as \"eager_copy_rate\" is unlimited");
+  if (h.host_handshake > SimTime{} && h.host_eager_copy_rate.count == 0)
+    note("\"host_handshake\" has no effect: copies of short messages take no time, as \"host_eager_copy_rate\" is unlimited");
 }
 
 }  // namespace weft

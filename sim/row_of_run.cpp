@@ -3,6 +3,7 @@
 #include "models/nccl_tuning.hpp"
 #include "sim/blame.hpp"
 #include "sim/cases/describe.hpp"
+#include "sim/flow/goodput.hpp"
 #include "sim/scenario/algorithms.hpp"
 
 #include <algorithm>
@@ -65,15 +66,17 @@ SimTime first_begin(const SharedRun& run) {
   return first;
 }
 
-std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric, const Faults& faults) {
+std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric, const Scenario& scenario) {
   std::vector<double> out(static_cast<std::size_t>(fabric.links()));
   const SimTime begin = first_begin(run), span = run.finish - begin;
   if (span.ps == 0) return out;
   for (LinkId id = 0; id < fabric.links(); ++id) {
     const double carried = 8.0 * static_cast<double>(run.bytes_on_link[static_cast<std::size_t>(id)]);
-    out[static_cast<std::size_t>(id)] = carried / (static_cast<double>(fabric.link(id).bandwidth.count) * span.seconds());
+    const Link& link = fabric.link(id);
+    const BitsPerSecond capacity = link.in_server ? capacity_in_server(fabric, id, scenario.hardware) : link.bandwidth;
+    out[static_cast<std::size_t>(id)] = carried / (static_cast<double>(capacity.count) * span.seconds());
   }
-  for (const auto& [link, share] : mean_remaining(faults, fabric, begin, run.finish))
+  for (const auto& [link, share] : mean_remaining(scenario.faults, fabric, begin, run.finish))
     if (share > 0) out[static_cast<std::size_t>(link)] /= share;
   return out;
 }
@@ -148,7 +151,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
                                                   : job.compression ? job.compression->compressing(job.elements(j.size))
                                                                     : SimTime{}};
   if (job.training) row.training = training_of(job, scenario.workload.training, time, own);
-  name_busiest(utilization_of_links(run, j.fabric, scenario.faults), j.fabric, row);
+  name_busiest(utilization_of_links(run, j.fabric, scenario), j.fabric, row);
   return row;
 }
 

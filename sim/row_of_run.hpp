@@ -22,7 +22,7 @@ SimTime mean_time(const std::vector<Iteration>& iterations);
 SimTime first_begin(const SharedRun& run);  // of any job
 
 // By link, over the whole run: bytes carried / (capacity x time), the capacity that failures left it.
-std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric, const Faults& faults);
+std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric, const Scenario& scenario);
 void name_busiest(const std::vector<double>& utilization, const Fabric& fabric, Row& row);
 
 // Of a job of a shared network, which takes `alone` without the others.

@@ -64,7 +64,7 @@ class Run {
         prover_(prover),
         ranks_(scenario.workload.ranks),
         busy_s_(static_cast<std::size_t>(fabric_.links())) {
-    at_ranks_[ranks_] = {{row.time, utilization_of_links(first.all, fabric_, scenario.faults)}, *row.training};
+    at_ranks_[ranks_] = {{row.time, utilization_of_links(first.all, fabric_, scenario)}, *row.training};
   }
 
   void go() {

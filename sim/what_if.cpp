@@ -24,11 +24,13 @@ struct Speedup {
   std::string name;
   FasterParts parts = {};
   bool reduce_engines = false;
+  bool memories = false;  // of sockets, as what their cores copy together
 };
 
 void speed_up(HardwareProfile& hardware, const Speedup& speedup) {
   const auto faster = [](BitsPerSecond& rate) { rate.count *= factor; };
   if (speedup.parts.rate_caps) faster(hardware.stream_rate);
+  if (speedup.memories) faster(hardware.copy_rate_of_socket);
   if (!speedup.reduce_engines) return;
   for (BitsPerSecond* rate : {&hardware.reduce_rate, &hardware.reduce_rate_beyond_cache, &hardware.reduce_rate_in_memory,
                               &hardware.copy_rate, &hardware.copy_rate_beyond_cache, &hardware.copy_rate_in_memory})
@@ -43,6 +45,8 @@ std::vector<std::string> limits_of(const Row& row) {
     out.push_back(row.busiest_link);
   return out;
 }
+
+bool is_memory(const Fabric& fabric, NodeId device) { return fabric.device(device).kind == DeviceKind::memory; }
 
 std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, const HardwareProfile& hardware, int resources) {
   std::vector<Speedup> out;
@@ -64,16 +68,17 @@ std::vector<Speedup> speedups(const Row& row, const Fabric& fabric, const Hardwa
       while (link < fabric.links() && fabric.link_name(link) != limit) ++link;
       check(link < fabric.links(), "the row is limited by {}, which the fabric does not have", limit);
       const std::vector<LinkId> alike = links_like(fabric, link);
-      add({.name = limit, .parts = {.links = {link}}});
+      const bool of_memory = is_memory(fabric, fabric.from(link)) || is_memory(fabric, fabric.to(link));
+      if (!of_memory || hardware.copy_rate_of_socket.count == 0) add({.name = limit, .parts = {.links = {link}}});
       if (alike.size() > 1 && std::ssize(alike) < fabric.links())
-        add({.name = "all " + describe_alike(fabric, alike), .parts = {.links = alike}});
+        add({.name = "all " + describe_alike(fabric, alike), .parts = {.links = alike}, .memories = of_memory});
       any_link = true;
     }
   }
   if (!any_link) return out;
   std::vector<LinkId> all(static_cast<std::size_t>(fabric.links()));
   std::iota(all.begin(), all.end(), 0);
-  add({.name = fmt::format("all {} links", all.size()), .parts = {.links = std::move(all)}});
+  add({.name = fmt::format("all {} links", all.size()), .parts = {.links = std::move(all)}, .memories = true});
   return out;
 }
 

@@ -134,6 +134,17 @@ TEST_CASE("what if: caps that links have are faster with the links") {
   CHECK(row.what_if[1].time == latency + 1_MB / BitsPerSecond{2 * cap.count});
 }
 
+TEST_CASE("what if: what the cores of a socket copy together is of all sockets, and is faster with their memories") {
+  // 1 MB at a byte in a nanosecond, after 50 ns.
+  const Row row = row_with_what_if(Json::parse(
+      R"({"schema": 1, "name": "host", "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "10Gbps", "latency": "1us"}},
+    "server": {"preset": "cpu_host", "cores": 4}, "hardware": {"profile": "ideal", "copy_rate_of_socket": "8Gbps"},
+    "workload": {"program": [{"id": "m", "send": "1MB", "from": 0, "to": 1}]}})"));
+  REQUIRE(row.what_if.size() == 2);
+  CHECK(said(row)[0].ends_with(": 500050ns"));
+  CHECK(said(row)[1].ends_with(": 500050ns"));
+}
+
 TEST_CASE("what if: on networks that know no critical path, the busiest link") {
   for (const char* network : {"packet", "simgrid"}) {
     Json json = slow_cable();

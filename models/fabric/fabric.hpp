@@ -14,7 +14,7 @@ namespace weft {
 using NodeId = std::int32_t;  // a device: an endpoint, a switch
 using LinkId = std::int32_t;  // one direction of a cable, or of a link inside a server
 
-enum class DeviceKind { endpoint, network_switch, nic, socket, memory, pcie_switch, nvswitch };
+enum class DeviceKind { endpoint, network_switch, nic, socket, memory, pcie_switch, nvswitch, cache };
 
 struct Device {
   std::string name;  // a path: "upper3/node1", "leaf0", "spine2"

@@ -6,6 +6,8 @@ std::string_view name_of(PathClass c) {
   switch (c) {
     case PathClass::nvlink:
       return "nvlink";
+    case PathClass::cache:
+      return "cache";
     case PathClass::pcie:
       return "pcie";
     case PathClass::sockets:
@@ -30,6 +32,7 @@ LinkKind kind_of(const Fabric& fabric, LinkId link) {
 void PathClassifier::go_over(const LinkKind& link) {
   leaves_server_ |= !link.in_server;
   switches_ += link.to == DeviceKind::network_switch ? 1 : 0;
+  over_cache_ |= link.to == DeviceKind::cache;
   over_pcie_ |= link.to == DeviceKind::socket || link.to == DeviceKind::pcie_switch;
   between_sockets_ |= link.from == DeviceKind::socket && link.to == DeviceKind::socket;
 }
@@ -37,7 +40,8 @@ void PathClassifier::go_over(const LinkKind& link) {
 PathClass PathClassifier::result() const {
   if (leaves_server_) return switches_ > 1 ? PathClass::network : PathClass::rail;
   if (between_sockets_) return PathClass::sockets;
-  return over_pcie_ ? PathClass::pcie : PathClass::nvlink;
+  if (over_pcie_) return PathClass::pcie;
+  return over_cache_ ? PathClass::cache : PathClass::nvlink;
 }
 
 PathClass class_of(const Fabric& fabric, std::span<const Hop> path) {

@@ -14,12 +14,14 @@ namespace weft {
 
 enum class PathClass : std::uint8_t {
   nvlink,   // from GPU to GPU, also through an NVSwitch
+  cache,    // between the cores of a host that share a last level of cache
   pcie,     // inside a server, within one socket
   sockets,  // inside a server, from socket to socket
   rail,     // over one network switch
   network,  // over several
 };
-inline constexpr std::array path_classes = {PathClass::nvlink, PathClass::pcie, PathClass::sockets, PathClass::rail, PathClass::network};
+inline constexpr std::array path_classes = {PathClass::nvlink,  PathClass::cache, PathClass::pcie,
+                                            PathClass::sockets, PathClass::rail,  PathClass::network};
 inline constexpr std::size_t path_class_count = path_classes.size();
 constexpr bool leaves_server(PathClass c) { return c == PathClass::rail || c == PathClass::network; }
 
@@ -45,7 +47,7 @@ class PathClassifier {
 
  private:
   int switches_ = 0;
-  bool leaves_server_ = false, over_pcie_ = false, between_sockets_ = false;
+  bool leaves_server_ = false, over_cache_ = false, over_pcie_ = false, between_sockets_ = false;
 };
 
 }  // namespace weft

@@ -13,7 +13,7 @@ inline constexpr SimTime through_root = 200_ns;
 inline constexpr SimTime between_sockets = 500_ns;
 // NCCL 2.x, src/graph/tuning.cc: 0.6 us for each NVLink hop from GPU to GPU, half of it to and from an NVSwitch.
 inline constexpr SimTime between_nvlinks = 600_ns, to_nvswitch = 300_ns;
-// Assumed: 50 ns from core to core of a socket, 130 ns across.
-inline constexpr SimTime from_core = 25_ns, across_cpus = 80_ns;
+// Assumed: 50 ns from core to core of an L3, 130 ns to another L3 of the socket, 80 ns more across sockets.
+inline constexpr SimTime from_core = 25_ns, between_caches = 40_ns, across_cpus = 80_ns;
 
 }  // namespace weft

@@ -27,6 +27,7 @@ Kinds check_devices(const Server& server, Problems& found) {
   check_names(server.sockets, "sockets", DeviceKind::socket, kinds, found);
   check_names(server.pcie_switches, "pcie_switches", DeviceKind::pcie_switch, kinds, found);
   check_names(server.nvswitches, "nvswitches", DeviceKind::nvswitch, kinds, found);
+  check_names(server.caches, "caches", DeviceKind::cache, kinds, found);
   check_names(server.gpus, "gpus", DeviceKind::endpoint, kinds, found);
   check_names(server.nics, "nics", DeviceKind::nic, kinds, found);
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };

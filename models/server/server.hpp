@@ -61,12 +61,14 @@ struct ServerLink {
 struct Server {
   std::string preset = "sub_node";  // empty: described
   int cores = 0;                    // of the preset cpu_host, each an endpoint; 0: of another, which has none
+  int cores_per_l3 = 0;             // of those, so many share each last level of cache; 0: all of a socket
   int ranks = 0;                    // of the preset shared_gpu, each an endpoint; 0: of another, whose GPUs have one each
   std::vector<std::string> sockets = {};
   std::vector<std::string> pcie_switches = {};
   std::vector<std::string> nvswitches = {};
-  std::vector<std::string> gpus = {};  // in the order of endpoints
-  std::vector<std::string> nics = {};  // in the order of ports
+  std::vector<std::string> caches = {};  // of cores_per_l3 cores
+  std::vector<std::string> gpus = {};    // in the order of endpoints
+  std::vector<std::string> nics = {};    // in the order of ports
   std::vector<ServerLink> links = {};
   LinkSpec memory = {BitsPerSecond{1'024'000'000'000}, SimTime{90'000}};  // host memory of each socket: 128 GB/s
   PeerPolicy policy = PeerPolicy::pcie_upi;
@@ -105,8 +107,10 @@ inline constexpr int max_nics_of_cpu_host = 8;
 struct CpuHost {
   int cores = 64;
   int nics = 1;
+  int cores_per_l3 = 0;
 };
-Server cpu_host(const CpuHost&);  // that preset with so many
+Server cpu_host(const CpuHost&);          // that preset with so many
+CpuHost as_cpu_host(const Server& host);  // what that preset was made of
 inline constexpr std::string_view name_of_shared_gpu = "shared_gpu";
 Server shared_gpu(int ranks);  // likewise
 std::string_view description_of(std::string_view preset);

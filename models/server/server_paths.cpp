@@ -11,7 +11,9 @@
 namespace weft {
 namespace {
 
-bool passes_on(DeviceKind kind) { return kind == DeviceKind::socket || kind == DeviceKind::pcie_switch || kind == DeviceKind::nvswitch; }
+bool passes_on(DeviceKind kind) {
+  return kind == DeviceKind::socket || kind == DeviceKind::pcie_switch || kind == DeviceKind::nvswitch || kind == DeviceKind::cache;
+}
 
 }  // namespace
 
@@ -25,6 +27,7 @@ ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()), root
   for (const std::string& name : server.sockets) add(name + "/memory", DeviceKind::memory);
   for (const std::string& name : server.pcie_switches) add(name, DeviceKind::pcie_switch);
   for (const std::string& name : server.nvswitches) add(name, DeviceKind::nvswitch);
+  for (const std::string& name : server.caches) add(name, DeviceKind::cache);
   const auto is_socket = [&](const std::string& name) { return std::ranges::find(server.sockets, name) != server.sockets.end(); };
   for (const ServerLink& link : server.links)
     if (link.contention != PeerContention{})
@@ -181,11 +184,11 @@ void ServerPaths::choose_peers(const Server& server, const std::vector<std::vect
         path = *joined;
       else if (relay >= 0)
         path = through_gpu(nvlink, relay, static_cast<int>(to));
-      else if (server.policy == PeerPolicy::host)
-        path = through_memory(host[from], host[to]);
-      else if (pcie && (server.policy == PeerPolicy::pcie_upi || server.policy == PeerPolicy::nvlink_relay ||
+      else if (pcie && (stays_in_cache(*pcie) || server.policy == PeerPolicy::pcie_upi || server.policy == PeerPolicy::nvlink_relay ||
                         (server.policy == PeerPolicy::pcie_nic && !crosses_sockets(*pcie))))
         path = in_lane(*pcie, Lane::peers);
+      else if (server.policy == PeerPolicy::host)
+        path = through_memory(host[from], host[to]);
     }
   }
 }
@@ -233,6 +236,10 @@ bool ServerPaths::crosses_sockets(const Path& path) const {
     const DirectedLink& link = links_[static_cast<std::size_t>(id)];
     return kind(link.from) == DeviceKind::socket && kind(link.to) == DeviceKind::socket;
   });
+}
+
+bool ServerPaths::stays_in_cache(const Path& path) const {
+  return path.size() == 2 && kind(links_[static_cast<std::size_t>(path.front())].to) == DeviceKind::cache;
 }
 
 bool ServerPaths::passes_socket(const Path& path) const {

@@ -25,7 +25,7 @@ class ServerPaths {
   // `server` has sound names and links.
   explicit ServerPaths(const Server& server);
 
-  // Sockets, their memories, switches, NVSwitches, the middles of contended links, NICs, and then the GPUs.
+  // Sockets, their memories, switches, NVSwitches, caches, the middles of contended links, NICs, and then the GPUs.
   const std::vector<Device>& devices() const { return devices_; }
   int first_nic() const { return first_nic_; }
   int first_gpu() const { return first_gpu_; }
@@ -80,6 +80,7 @@ class ServerPaths {
   void choose_peers(const Server& server, const std::vector<std::vector<int>>& host);
   void claim_links(const Server& server);
   bool crosses_sockets(const Path& path) const;
+  bool stays_in_cache(const Path& path) const;
   bool passes_socket(const Path& path) const;
   SimTime latency(const Path& path) const;
   std::size_t pair(int from, int to) const { return static_cast<std::size_t>(from) * gpus_ + static_cast<std::size_t>(to); }

@@ -264,7 +264,11 @@ const std::vector<std::string>& server_presets() {
 Server server_preset(std::string_view name) { return preset(name).make(); }
 
 Server cpu_host(const CpuHost& host) {
-  Server s{.preset = std::string(name_of_cpu_host), .cores = host.cores, .sockets = {"socket0", "socket1"}};
+  Server s{.preset = std::string(name_of_cpu_host),
+           .cores = host.cores,
+           .cores_per_l3 = host.cores_per_l3,
+           .sockets = {"socket0", "socket1"},
+           .policy = PeerPolicy::host};
   s.links.push_back(wire("socket0", "socket1", 537'600_Mbps, across_cpus));
   for (int i = 0; i < host.nics; ++i) {
     s.nics.push_back(numbered("nic", i));
@@ -272,9 +276,15 @@ Server cpu_host(const CpuHost& host) {
   }
   for (int i = 0; i < host.cores; ++i) {
     s.gpus.push_back(numbered("core", i));
-    s.links.push_back(wire(numbered("socket", i * 2 / host.cores), s.gpus.back(), 64_GBps, from_core));
+    const int socket = i * 2 / host.cores, of_socket = i - socket * ((host.cores + 1) / 2);
+    const bool shares_l3 = host.cores_per_l3 > 0;
+    if (shares_l3 && of_socket % host.cores_per_l3 == 0) {
+      s.caches.push_back(fmt::format("l3_{}", s.caches.size()));
+      s.links.push_back(wire(numbered("socket", socket), s.caches.back(), 64_GBps, between_caches));
+    }
+    s.links.push_back(wire(shares_l3 ? s.caches.back() : numbered("socket", socket), s.gpus.back(), 64_GBps, from_core));
   }
-  s.memory = {BitsPerSecond{204'800'000'000 * 8}, 90_ns};
+  s.memory = {BitsPerSecond{204'800'000'000 * 8}, {}};
   s.sources = {
       {"devices", host.nics == 1 ? "two sockets of cores with one NIC on PCIe 4, as many hosts of MPI ranks have"
                                  : fmt::format("two sockets of cores with {} NICs on PCIe 4, as many as the scenario says", host.nics)},
@@ -282,12 +292,13 @@ Server cpu_host(const CpuHost& host) {
       {"cores",
        "assumed: 32 bytes a clock between a core and its cache, at 2 GHz; what a message costs a core is the hardware profile's to say"},
       {"latency",
-       "assumed: 50 ns from core to core of a socket, 130 ns across; the way to the NIC is a part of what a profile's messages cost, which "
-       "are "
-       "measured between hosts"},
+       "assumed: 50 ns from core to core of a socket, 80 ns more from one L3 to another where a socket has several, and 80 ns more across "
+       "sockets; the way to the NIC is a part of what a profile's messages cost, which are measured between hosts"},
       {"memory", "Intel Xeon Platinum 8380: eight channels of DDR4-3200, 204.8 GB/s"}};
   return s;
 }
+
+CpuHost as_cpu_host(const Server& host) { return {.cores = host.cores, .nics = host.nic_count(), .cores_per_l3 = host.cores_per_l3}; }
 
 Server shared_gpu(int ranks) {
   Server s{.preset = std::string(name_of_shared_gpu), .ranks = ranks, .sockets = {"memory"}, .nics = {std::string(no_nic)}};

@@ -193,6 +193,19 @@ TEST_CASE("server: the NICs of a host of cores are spread over its sockets, and 
     if (link.to.starts_with("nic")) CHECK(link.pcie == PcieLink{.generation = 4, .width = 16});
 }
 
+TEST_CASE("server: cores of a host that share an L3 send past the memory of their socket, others through it") {
+  const Server host = cpu_host({.cores = 10, .cores_per_l3 = 2});
+  CHECK(line(problems(host)) == "");
+  CHECK(host.caches == std::vector<std::string>{"l3_0", "l3_1", "l3_2", "l3_3", "l3_4", "l3_5"});  // 2 + 2 + 1 on each socket
+  const ServerPaths paths(host);
+  CHECK(drawn(paths, paths.peer(2, 3)) == "core2 l3_1 core3");
+  CHECK(drawn(paths, paths.peer(0, 3)) == "core0 l3_0 socket0 socket0/memory socket0 l3_1 core3");
+  CHECK(drawn(paths, paths.peer(4, 5)) == "core4 l3_2 socket0 socket0/memory socket0 socket1 l3_3 core5");
+  CHECK(drawn(paths, paths.to_nic(9)) == "core9 l3_5 socket1 socket0 nic0");
+  CHECK(ServerPaths(cpu_host({.cores = 10})).peer(2, 3).size() == 4);
+  CHECK(as_cpu_host(host).cores_per_l3 == 2);
+}
+
 TEST_CASE("server: a cycle of PCIe links, a device without a way and ten thousand GPUs are refused") {
   Server s = server_preset("two_nic");
   s.links.push_back({"switch0", "switch1", PcieLink{}, {}, {}});

@@ -79,8 +79,10 @@ class ScheduleCosts {
 
   std::int64_t rendezvous_ps(std::int64_t bytes) const { return of_size_.of(hardware_.rendezvous, bytes).ps; }
   // Of a job without gains on NVLink, and without in-network aggregation.
-  std::int64_t wire_bytes(std::int64_t bytes) const { return of_size_.wire_bytes(hardware_, bytes); }
-  std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const { return carried(connection, wire_bytes(bytes)); }
+  std::int64_t wire_bytes(std::int64_t bytes, bool copied) const { return of_size_.wire_bytes(hardware_, bytes, copied); }
+  std::int64_t wire_bytes(std::uint32_t connection, std::int64_t bytes) const {
+    return carried(connection, wire_bytes(bytes, copied(connection)));
+  }
   // What the links carry of so many bytes of messages.
   std::int64_t carried(std::uint32_t connection, std::int64_t bytes) const {
     if (connection != lane_.none && lane_.connections[connection].of_switches) return (bytes + 1) / 2;
@@ -98,12 +100,12 @@ class ScheduleCosts {
 
   // By the receiver's core.
   bool copied(std::uint32_t connection) const {
-    return copy_rate_.count > 0 && connection != lane_.none && HardwareProfile::is_copied(lane_.connections[connection].path_class);
+    return connection != lane_.none && hardware_.copies(lane_.connections[connection].path_class);
   }
   // At the receiver; `each`: the bytes of one of the messages that it stands for.
   Work work_of(std::int64_t bytes, std::int64_t each, bool copied, bool reduces) {
     Work work{.ps = of_size_.of(hardware_.receive_overhead, each).ps};
-    if (copied && !(reduces && hardware_.shares_gpu)) {
+    if (copied && copy_rate_.count > 0 && !(reduces && hardware_.shares_gpu)) {
       const std::int64_t copying = (Bytes{bytes} / copy_rate_).ps;
       work += {copying, copying};
     }

@@ -80,7 +80,7 @@ class StepWays {
     if (sized_.load != load || sized_.copied != ways_[transfer].copied) {
       sized_ = {.load = load,
                 .rendezvous_ps = costs_.rendezvous_ps(load.bytes),
-                .wire_bytes = costs_.wire_bytes(load.bytes),
+                .wire_bytes = costs_.wire_bytes(load.bytes, ways_[transfer].copied),
                 .work = costs_.work_of(load.bytes, load.bytes, ways_[transfer].copied, load.reduces),
                 .copied = ways_[transfer].copied,
                 .leaves_at_once = costs_.leaves_at_once(load.bytes),

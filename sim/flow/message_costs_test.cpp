@@ -262,6 +262,25 @@ TEST_CASE("message costs: a core copies what neither a NIC nor an NVLink brings,
   CHECK(hw.in({.protocol = NcclProtocol::simple}).copy_rate_for(1_MiB) == BitsPerSecond{0});
 }
 
+TEST_CASE("message costs: messages from core to core have what a socket copies between them, but for those within an L3") {
+  HardwareProfile hw;
+  hw.copy_rate_of_socket = 8_Gbps;  // a byte in a nanosecond
+  const auto time_of = [&](std::initializer_list<std::pair<Rank, Rank>> pairs, const CpuHost& host) {
+    Schedule at_once{.name = "at once", .collective = Collective::broadcast, .ranks = 8};
+    Step& step = at_once.add_step();
+    for (const auto& [from, to] : pairs) step.copy({.from = from, .to = to, .chunk = 0});
+    const SimTime time = flow({at_once, hw, 64'000}, star, cpu_host(host)).finish;
+    CHECK(simgrid({at_once, hw, 64'000}, cpu_host(host)) == time);
+    return time;
+  };
+  CHECK(time_of({{0, 1}}, {.cores = 8}) == 50_ns + 64_us);
+  CHECK(time_of({{0, 1}, {2, 3}}, {.cores = 8}) == 50_ns + 128_us);
+  CHECK(time_of({{0, 1}, {4, 5}}, {.cores = 8}) == 50_ns + 64_us);                    // each on a socket of its own
+  CHECK(time_of({{0, 4}, {1, 5}}, {.cores = 8}) == 130_ns + 128_us);                  // both in the memory of their senders
+  CHECK(time_of({{0, 1}, {2, 3}}, {.cores = 8, .cores_per_l3 = 2}) == 50_ns + 1_us);  // 64 GB/s from core to core
+  CHECK(time_of({{0, 2}}, {.cores = 8, .cores_per_l3 = 2}) == 130_ns + 64_us);
+}
+
 TEST_CASE("message costs: pipelined segments pay the overhead of the path once, for the sender goes on meanwhile") {
   HardwareProfile hw;
   hw.rail_overhead = 50_us;

@@ -82,6 +82,9 @@ inline HardwareProfile any_hardware(Dice& dice) {
   hw.message_efficiency = dice.one_of({1.0, 0.25});
   hw.eager_copy_rate = dice.one_of({BitsPerSecond{0}, 20_Gbps});
   hw.handshake = dice.one_of({0_us, 5_us});
+  hw.host_eager_copy_rate = dice.one_of({BitsPerSecond{0}, 8_Gbps});
+  hw.host_handshake = dice.one_of({0_us, 1_us});
+  hw.copy_rate_of_socket = dice.one_of({BitsPerSecond{0}, 130_Gbps});
   hw.handshake_threshold = dice.one_of({0_B, 10_KB});
   hw.unpipelined_rate = dice.one_of({BitsPerSecond{0}, 60_Gbps});
   hw.initial_copies = dice.one_of({0.0, 1.5});

@@ -32,7 +32,7 @@ void S4uTransport::receive(Rank from, Tag tag, ByteSpan into) {
       std::max(SimTime{}, overheads_[static_cast<std::size_t>(path.nature.kind)] - path.nature.within_overhead), bytes, copied(path));
   p.comm = box->get_async<void>(&p.payload);
   debt_ += message_costs_.of(hardware_.receive_overhead, bytes);
-  if (copied(path)) debt_ += Bytes{bytes} / hardware_.copy_rate;
+  if (copied(path) && hardware_.copy_rate.count > 0) debt_ += Bytes{bytes} / hardware_.copy_rate;
 }
 
 void S4uTransport::send(Rank to, Tag tag, ByteView bytes) {

@@ -80,7 +80,7 @@ class S4uTransport final : public Transport {
     void* payload = nullptr;
   };
 
-  bool copied(const S4uPath& path) const { return hardware_.copy_rate.count > 0 && HardwareProfile::is_copied(path.nature.kind); }
+  bool copied(const S4uPath& path) const { return hardware_.copies(path.nature.kind); }
   bool leaves_at_once(ByteView bytes) const { return static_cast<std::int64_t>(bytes.size()) < hardware_.eager_below().count; }
   bool meets(ByteView bytes) const { return static_cast<std::int64_t>(bytes.size()) >= hardware_.rendezvous_threshold.count; }
   simgrid::s4u::Mailbox* mailbox(Mailboxes& mailboxes, Rank from, Rank to, bool rendezvous);

@@ -148,9 +148,10 @@ struct S4uWorld::State final : S4uTransport::Directory {
       const SimTime handshake = meets ? message_costs.of(hardware.rendezvous, static_cast<std::int64_t>(bytes)) : SimTime{};
       return (path.latency_s + handshake.seconds()) / claiming_latency_s(path.nature.terms);
     });
-    simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host*, const s4u::Host*, const auto&, const auto&) {
+    simgrid_compat::set_bandwidth_factor(zone, [this](double size, const s4u::Host* from, const s4u::Host* to, const auto&, const auto&) {
       if (size == static_cast<double>(nothing_to_carry)) return 1e30;
-      return size / static_cast<double>(message_costs.wire_bytes(hardware, static_cast<std::int64_t>(size)));
+      const bool copied = hardware.copies(paths.at(ends(from, to)).nature.kind);
+      return size / static_cast<double>(message_costs.wire_bytes(hardware, static_cast<std::int64_t>(size), copied));
     });
   }
 

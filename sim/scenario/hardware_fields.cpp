@@ -182,6 +182,17 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                                                                "The bytes that it copies in a second of what does not fit into "
                                                                "last_level_cache; the ranks on a socket of the server cpu_host "
                                                                "have it between them, and those of shared_gpu."),
+          optional_as<RateOrUnlimited>("copy_rate_of_socket", &H::copy_rate_of_socket,
+                                       "The bytes that the cores of a socket together take out of its memory in a second of messages to "
+                                       "other cores of the host, but for those within a last level of cache; that of the memory when not "
+                                       "given."),
+          optional_as<RateOrUnlimited>("host_eager_copy_rate", &H::host_eager_copy_rate,
+                                       "The rate at which two ranks of a host together copy a short message through a buffer that they "
+                                       "share; with host_handshake, which long ones make instead, in the way of eager_copy_rate and "
+                                       "handshake."),
+          optional("host_handshake", &H::host_handshake,
+                   "The time that a message within a host takes which is so long that the library does not copy it twice but lets the "
+                   "receiver's core copy it from where it lies (copy_rate)."),
           optional_as<SizeOrNever>("fresh_buffer", &H::fresh_buffer,
                                    "Buffers of this size and more, for what arrives in one step to be reduced and for copies of the "
                                    "message, are allocated afresh in every call, as glibc does above 32 MiB."),
@@ -195,10 +206,11 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "How often a call that reduces copies its whole message before its first message, at the rate of its reductions: 1 for "
                    "MPI, which copies what it sends into the buffer that it receives in.",
                    between(0.0, max_initial_copies)),
-          optional_as<RateOrUnlimited>("eager_copy_rate", &H::eager_copy_rate,
-                                       "The rate at which the two ends together copy a short message through buffers of the library, which "
-                                       "lets its sender go at once; with handshake, which long ones make instead. Not of messages that a "
-                                       "core copies within its host (copy_rate)."),
+          optional_as<RateOrUnlimited>(
+              "eager_copy_rate", &H::eager_copy_rate,
+              "The rate at which the two ends together copy a short message through buffers of the library, which "
+              "lets its sender go at once; with handshake, which long ones make instead. Not of messages within a host "
+              "(host_eager_copy_rate)."),
           optional(
               "handshake", &H::handshake,
               "The time that a message takes which is so long that the library does not copy it but tells the receiver first. A message "

@@ -131,6 +131,24 @@ Field<Server> ranks_field() {
                          "Of the preset shared_gpu: how many ranks may share the GPU; each is an endpoint.");
 }
 
+// After the cores.
+Field<Server> cores_per_l3_field() {
+  Field<Server> field =
+      optional("cores_per_l3", &Server::cores_per_l3,
+               "Of the preset cpu_host: how many cores share a last level of cache (an L3), as 4, 8 or 16 of an AMD EPYC do; "
+               "all of a socket when not given.",
+               between(1, max_gpus_per_server));
+  field.reads([read = field.read](const Json& json, const JsonPath& where, Input& in, Server& out) {
+    if (out.cores == 0) return in.problem(where, fmt::format("only the preset \"{}\" takes a number of cores_per_l3", name_of_cpu_host));
+    CpuHost host = as_cpu_host(out);
+    if (!read(json, where, in, &out)) return false;
+    host.cores_per_l3 = out.cores_per_l3;
+    out = cpu_host(host);
+    return true;
+  });
+  return written_if(std::move(field), [](const Server& server) { return server.cores_per_l3 > 0; });
+}
+
 // After the cores: the preset with as many NICs as a number says. Every other server lists their names.
 Field<Server> nics_field() {
   static const RangedMember<Form<int>, int> number(between(1, max_nics_of_cpu_host));
@@ -142,7 +160,9 @@ Field<Server> nics_field() {
     if (out.cores > 0 && !json.is_array()) {
       int nics = 0;
       if (!number.read(json, where, in, &nics)) return false;
-      out = cpu_host({.cores = out.cores, .nics = nics});
+      CpuHost host = as_cpu_host(out);
+      host.nics = nics;
+      out = cpu_host(host);
       return true;
     }
     if (json.is_number())
@@ -161,9 +181,7 @@ bool is_number_of_nics(const std::string& key, const Json& value, const Json& se
 }
 
 Server preset_of(const Server& server) {
-  return server.cores > 0   ? cpu_host({.cores = server.cores, .nics = server.nic_count()})
-         : server.ranks > 0 ? shared_gpu(server.ranks)
-                            : server_preset(server.preset);
+  return server.cores > 0 ? cpu_host(as_cpu_host(server)) : server.ranks > 0 ? shared_gpu(server.ranks) : server_preset(server.preset);
 }
 
 // A server that describes no NICs is one by itself.
@@ -253,7 +271,7 @@ Declaration<Server> Declared<Server>::declaration() {
   return {
       .doc = "What a node of the fabric is. Its endpoints are GPUs, and each NIC has a cable to the fabric.",
       .fields = {
-          preset_field(), cores_field(), ranks_field(), topology_field(),
+          preset_field(), cores_field(), cores_per_l3_field(), ranks_field(), topology_field(),
           optional("sockets", &S::sockets, "The names of the CPU sockets, each with its host memory."),
           optional("pcie_switches", &S::pcie_switches, "The names of the PCIe switches in the server."),
           optional("nvswitches", &S::nvswitches, "The names of the NVSwitches in the server."),

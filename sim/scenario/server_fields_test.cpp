@@ -152,6 +152,18 @@ TEST_CASE("a host of MPI ranks has as many NICs as a number says, in sweeps and 
   CHECK(swept[1].scenario.server == cpu_host({.nics = 2}));
 }
 
+TEST_CASE("a host of MPI ranks has as many cores to an L3 as it says, beside its cores and NICs, and no other preset has any") {
+  Json json = on_star(Json{{"preset", "cpu_host"}, {"nics", 2}, {"cores_per_l3", 4}, {"cores", 16}});
+  const Scenario scenario = cases_of(json).front().scenario;
+  CHECK(scenario.server == cpu_host({.cores = 16, .nics = 2, .cores_per_l3 = 4}));
+  CHECK(cases_of(to_json(scenario)).front().scenario.server == scenario.server);
+  CHECK(!to_json(cases_of(on_star("cpu_host")).front().scenario)["server"].contains("cores_per_l3"));
+  json["server"]["cores_per_l3"] = 0;
+  CHECK(lines_for(json) == Lines{"f.json: /server/cores_per_l3: must be between 1 and 1024, got 0"});
+  json["server"] = Json{{"preset", "dgx_h100"}, {"cores_per_l3", 4}};
+  CHECK(lines_for(json) == Lines{"f.json: /server/cores_per_l3: only the preset \"cpu_host\" takes a number of cores_per_l3"});
+}
+
 TEST_CASE("a number of NICs is for the host of MPI ranks, which takes no list of their names") {
   const auto lines_for_nics = [](Json server, const Json& nics) {
     server["nics"] = nics;

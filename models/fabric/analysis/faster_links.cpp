@@ -106,6 +106,8 @@ std::string plural(const Kinds::Kind& kind) {
       return "sockets";
     case DeviceKind::memory:
       return "host memory";
+    case DeviceKind::cache:
+      return "caches";
     case DeviceKind::pcie_switch:
       return "PCIe switches";
     case DeviceKind::nvswitch:

@@ -38,6 +38,7 @@ Look look_of(DeviceKind kind) {
     case DeviceKind::socket:
       return {"box3d", "#e5e7eb"};
     case DeviceKind::memory:
+    case DeviceKind::cache:
       return {"cylinder", "#f3f4f6"};
     case DeviceKind::pcie_switch:
       return {"trapezium", "#ede9fe"};
