@@ -27,7 +27,7 @@ std::vector<const char*> of_hosts(const MeasuredSetup& e) {
   if ((reduces(e) || shared) && leaves_cache(e)) add({"last_level_cache"});
   if (reduces(e) && leaves_cache(e)) add({"reduce_rate_in_memory"});
   if (reduces(e) && e.size >= HardwareProfile{}.fresh_buffer) add({"page_fault_rate"});
-  if (shared) add({"copy_rate"});
+  if (shared) add({"sockets_overhead", "copy_rate", "copy_rate_of_socket", "host_eager_copy_rate", "host_handshake"});
   if (shared && leaves_cache(e)) add({"copy_rate_in_memory"});
   if (e.collective == "alltoall") add({"local_copy"});
   return out;
@@ -111,11 +111,14 @@ std::vector<std::string> unmeasured_parameters(const std::vector<MeasuredSetup>&
     for (const char* name : of_hosts(e)) told.insert(name);
   }
   if (!hosts) return out;
-  for (const char* name : {"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "last_level_cache",
-                           "reduce_rate_in_memory", "page_fault_rate", "copy_rate", "copy_rate_in_memory", "local_copy"}) {
-    const bool of_shared_hosts = std::string_view(name).starts_with("copy_rate");
-    if (!told.contains(name) && (shares_are_known || !of_shared_hosts)) out.emplace_back(name);
-  }
+  const auto add = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (!told.contains(name)) out.emplace_back(name);
+  };
+  add({"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache", "last_level_cache", "reduce_rate_in_memory",
+       "page_fault_rate", "local_copy"});
+  if (shares_are_known)
+    add({"sockets_overhead", "copy_rate", "copy_rate_in_memory", "copy_rate_of_socket", "host_eager_copy_rate", "host_handshake"});
   return out;
 }
 

@@ -94,19 +94,19 @@ TEST_CASE("defaults: what no measured call of MPI needs is as is usual of hosts"
   of_nccl.algorithm.name = "nccl", latency.collective = "latency";
   const auto usual = [](const std::vector<MeasuredSetup>& measured) { return unmeasured_parameters(measured); };
   const Lines reductions{"initial_copies", "reduce_rate", "reduce_cache", "reduce_rate_beyond_cache"},
-      in_memory{"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"}, copies{"copy_rate", "copy_rate_in_memory"};
+      in_memory{"last_level_cache", "reduce_rate_in_memory", "page_fault_rate"}, own{"local_copy"},
+      in_host{"sockets_overhead", "copy_rate", "copy_rate_in_memory", "copy_rate_of_socket", "host_eager_copy_rate", "host_handshake"};
   const auto all = [](std::vector<Lines> lists) {
     Lines out;
     for (const Lines& list : lists) out.insert(out.end(), list.begin(), list.end());
-    out.emplace_back("local_copy");
     return out;
   };
-  CHECK(usual({gather}) == all({reductions, in_memory, copies}));
-  CHECK(usual({gather, reduce}) == all({in_memory, copies}));
-  CHECK(usual({gather, large}) == all({copies}));
+  CHECK(usual({gather}) == all({reductions, in_memory, own, in_host}));
+  CHECK(usual({gather, reduce}) == all({in_memory, own, in_host}));
+  CHECK(usual({gather, large}) == all({own, in_host}));
   // Ranks that share a host share its cache, too: what is beyond it, large calls tell.
-  CHECK(usual({reduce, on_hosts}) == all({in_memory, {"copy_rate_in_memory"}}));
-  CHECK(usual({reduce, large_on_hosts}) == all({{"page_fault_rate"}}));
+  CHECK(usual({reduce, on_hosts}) == all({in_memory, own, {"copy_rate_in_memory"}}));
+  CHECK(usual({reduce, large_on_hosts}) == all({{"page_fault_rate"}, own}));
   CHECK(usual({of_nccl, latency}).empty());
 
   const OpenScenario open = open_pair({"send_overhead"}).with_usual(reductions);

@@ -398,6 +398,65 @@ TEST_CASE("fit: of ranks that share a GPU the rates of its memory are found, and
   CHECK(named(result, "reduce_launch").value == doctest::Approx(3e6).epsilon(0.05));
 }
 
+TEST_CASE("fit: of ranks that share a host what they copy together, short messages and the way to the other socket are found") {
+  const ScratchFolder folder;
+  const HardwareProfile truth{.send_overhead = 200_ns,
+                              .sockets_overhead = 700_ns,
+                              .copy_rate = 40_Gbps,
+                              .copy_rate_of_socket = 90_Gbps,
+                              .host_eager_copy_rate = 6_Gbps,
+                              .host_handshake = 900_ns};
+  MeasuredSetup e{.collective = "broadcast", .algorithm = {"direct"}, .ranks = 2, .size = 1_KiB, .nodes = 1};
+  e.of_each_node = 2;
+  const std::vector<std::string> names = default_parameters({e}, {});
+  const OpenScenario open(folder.file("host.json", R"({"schema": 1, "name": "host", "server": {"preset": "cpu_host", "cores": 8},
+    "hardware": "ideal", "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "100Gbps", "latency": "0s"}},
+    "workload": {"collective": "broadcast", "algorithm": "direct", "size": "1MiB"}})"),
+                          {}, names);
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> points;
+  for (const char* algorithm : {"direct", "binary_tree"})
+    for (const int ranks : {2, 4, 8})
+      for (const std::int64_t size : powers_of_two(3, 20)) {
+        FitPoint p;
+        p.setup = {.collective = "broadcast", .algorithm = {algorithm}, .ranks = ranks, .size = Bytes{size}, .nodes = 1};
+        p.measured.size_bytes = size;
+        p.measured.time_us = simulator.time_us(p.setup, truth);
+        points.push_back(std::move(p));
+      }
+  const FitResult result = fit(open.without_costs(), points, {});
+  CHECK(result.fitted.p95 < 0.05);
+  CHECK(named(result, "copy_rate_of_socket").value == doctest::Approx(90e9).epsilon(0.1));
+  CHECK(named(result, "copy_rate").value == doctest::Approx(40e9).epsilon(0.1));
+  CHECK(named(result, "sockets_overhead").value == doctest::Approx(0.7e6).epsilon(0.2));
+  CHECK(named(result, "host_handshake").value == doctest::Approx(0.9e6).epsilon(0.2));
+  CHECK(named(result, "host_eager_copy_rate").value == doctest::Approx(6e9).epsilon(0.3));
+}
+
+TEST_CASE("fit: costs by size are of longer pipelines than the search simulates, whose messages meet from a later piece on") {
+  const ScratchFolder folder;
+  const OpenScenario open(folder.file("hosts.json", R"({"schema": 1, "name": "hosts", "server": {"preset": "cpu_host", "cores": 8},
+    "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "400Gbps", "latency": "300ns"}},
+    "hardware": {"profile": "ideal", "send_overhead": "200ns", "rail_overhead": "1700ns", "sockets_overhead": "400ns",
+                 "copy_rate": "50Gbps", "copy_rate_of_socket": "200Gbps", "host_eager_copy_rate": "8Gbps", "host_handshake": "500ns"},
+    "workload": {"collective": "broadcast", "algorithm": "chain", "size": "1MiB"}})"),
+                          {}, {"send_overhead", std::string(name_of_sized_costs)});
+  Simulator simulator(open.scenario());
+  std::vector<FitPoint> points;
+  for (const std::int64_t size : powers_of_two(19, 23)) {
+    FitPoint p;
+    p.setup = {.collective = "broadcast", .algorithm = {"chain"}, .ranks = 64, .size = Bytes{size}, .nodes = 8};
+    p.setup.algorithm.settings.pieces = static_cast<int>(size >> 13);
+    p.measured.size_bytes = size;
+    p.measured.time_us = 1.2 * simulator.time_us(p.setup, open.scenario().hardware);
+    points.push_back(std::move(p));
+  }
+  const FitResult result = fit(open, points, {.budget = 5'000'000});
+  HardwareProfile profile = open.hardware({named(result, "send_overhead").value});
+  profile.cost_by_size = result.cost_by_size;
+  for (const FitPoint& p : points) CHECK(simulator.time_us(p.setup, profile) == doctest::Approx(p.measured.time_us).epsilon(0.02));
+}
+
 TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {
   HardwareProfile truth;
   truth.process_launch = 20_us;

@@ -101,6 +101,11 @@ Simulator& Simulators::at(const std::vector<double>& values) {
   return out;
 }
 
+void Simulators::tell_beyond(std::int64_t messages) {
+  max_messages_ = messages;
+  for (auto& [pointers, simulator] : known_) simulator.tell_beyond(messages);
+}
+
 std::int64_t Simulators::work() const {
   std::int64_t out = work_besides_;
   for (const auto& [pointers, simulator] : known_) out += simulator.work();
@@ -179,6 +184,7 @@ std::optional<Usual> Objective::usual(std::size_t parameter) const {
   const std::string& name = parameters_[parameter].name;
   if (open_.scenario().server.ranks > 0) return usual_of_shared_gpus(name);
   if (name == "call_overhead" && fits_nccl()) return {};
+  if (name == "sockets_overhead" && open_.scenario().server.cores == 0) return {};  // of GPUs nothing is usual
   return usual_of_hosts(name);
 }
 

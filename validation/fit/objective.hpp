@@ -23,6 +23,7 @@ class Simulators {
   explicit Simulators(const OpenScenario& open, std::int64_t max_messages = std::numeric_limits<std::int64_t>::max())
       : open_(&open), max_messages_(max_messages) {}
   Simulator& at(const std::vector<double>& values);
+  void tell_beyond(std::int64_t messages);
   // What all of them simulated so far (Simulator::work), those that are gone too.
   std::int64_t work() const;
 

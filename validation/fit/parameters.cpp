@@ -107,8 +107,9 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       time_parameter<&H::network_overhead>("network_overhead"), cache_parameter<&H::last_level_cache>("last_level_cache"),
       rate_parameter<&H::reduce_rate_in_memory>("reduce_rate_in_memory"), rate_parameter<&H::copy_rate>("copy_rate"),
       rate_parameter<&H::copy_rate_beyond_cache>("copy_rate_beyond_cache"), rate_parameter<&H::copy_rate_in_memory>("copy_rate_in_memory"),
-      size_parameter<&H::fresh_buffer>("fresh_buffer"), rate_parameter<&H::page_fault_rate>("page_fault_rate"),
-      time_parameter<&H::local_copy>("local_copy"),
+      rate_parameter<&H::copy_rate_of_socket>("copy_rate_of_socket"), rate_parameter<&H::host_eager_copy_rate>("host_eager_copy_rate"),
+      time_parameter<&H::host_handshake>("host_handshake"), size_parameter<&H::fresh_buffer>("fresh_buffer"),
+      rate_parameter<&H::page_fault_rate>("page_fault_rate"), time_parameter<&H::local_copy>("local_copy"),
       factor_parameter<&H::initial_copies>("initial_copies", 0, max_initial_copies, Unit::count),
       rate_parameter<&H::eager_copy_rate>("eager_copy_rate"), time_parameter<&H::handshake>("handshake"),
       size_parameter<&H::handshake_threshold>("handshake_threshold"), rate_parameter<&H::unpipelined_rate>("unpipelined_rate"),
@@ -166,12 +167,13 @@ std::optional<Usual> usual_of_hosts(std::string_view parameter) {
   // pack, unpack and sort 190 pieces in an all-to-all of Bruck, and what it takes of few bytes longer than its messages comes to 65 ns
   // (CSD3) and 130 ns (AlaSKA, older processors) of each.
   static const std::map<std::string_view, Usual> all = {
-      {"wire_efficiency", {0.9, 0.3}},        {"reduce_rate", {190e9, 0.3}},     {"reduce_rate_beyond_cache", {100e9, 0.3}},
-      {"reduce_rate_in_memory", {90e9, 0.3}}, {"reduce_cache", {1 << 20, 0.15}}, {"last_level_cache", {32 << 20, 0.15}},
-      {"page_fault_rate", {24e9, 0.3}},       {"send_overhead", {0.3e6, 0.15}},  {"initial_copies", {1, 0.3}},
-      {"eager_copy_rate", {24e9, 0.15}},      {"handshake", {8e6, 0.15}},        {"sender_share", {0.3, 0.15}},
-      {"call_overhead", {1.3e6, 0.05}},       {"copy_rate", {24e9, 0.3}},        {"copy_rate_in_memory", {125e9, 0.3}},
-      {"local_copy", {0.09e6, 0.15}}};
+      {"wire_efficiency", {0.9, 0.3}},        {"reduce_rate", {190e9, 0.3}},       {"reduce_rate_beyond_cache", {100e9, 0.3}},
+      {"reduce_rate_in_memory", {90e9, 0.3}}, {"reduce_cache", {1 << 20, 0.15}},   {"last_level_cache", {32 << 20, 0.15}},
+      {"page_fault_rate", {24e9, 0.3}},       {"send_overhead", {0.3e6, 0.15}},    {"initial_copies", {1, 0.3}},
+      {"eager_copy_rate", {24e9, 0.15}},      {"handshake", {8e6, 0.15}},          {"sender_share", {0.3, 0.15}},
+      {"call_overhead", {1.3e6, 0.05}},       {"copy_rate", {24e9, 0.3}},          {"copy_rate_in_memory", {125e9, 0.3}},
+      {"local_copy", {0.09e6, 0.15}},         {"sockets_overhead", {0.8e6, 0.15}}, {"copy_rate_of_socket", {130e9, 0.1}},
+      {"host_eager_copy_rate", {8e9, 0.15}},  {"host_handshake", {0.8e6, 0.15}}};
   const auto known = all.find(parameter);
   return known == all.end() ? std::nullopt : std::optional{known->second};
 }

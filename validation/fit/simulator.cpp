@@ -230,6 +230,11 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   return prepared_.try_emplace(key, Prepared{std::move(asked), algorithm, cluster, std::move(placement)}).first->second;
 }
 
+void Simulator::tell_beyond(std::int64_t messages) {
+  max_messages_ = messages;
+  for (auto& [key, prepared] : prepared_) prepared.told_from.clear();
+}
+
 Experiment& Simulator::experiment_of(Prepared& p) {
   if (!p.experiment) p.experiment.emplace(p.scenario, p.algorithm, p.cluster);
   return *p.experiment;

@@ -40,7 +40,7 @@ class Simulator {
 
   // The same, but calls of more messages than these are told from smaller ones (large_calls.hpp).
   double told_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
-  void tell_beyond(std::int64_t messages) { max_messages_ = messages; }
+  void tell_beyond(std::int64_t messages);
   bool is_told(const MeasuredSetup& setup, const HardwareProfile& hardware);
   std::int64_t count_messages(const MeasuredSetup& setup, const HardwareProfile& hardware);
 
