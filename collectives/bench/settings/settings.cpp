@@ -2,6 +2,7 @@
 
 #include "collectives/bench/settings/written.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/base/nearest_name.hpp"
 #include "kernels/base/text_hash.hpp"
 
 #include <algorithm>
@@ -215,6 +216,17 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   return {collective, only_n, ranks, switches, servers, factor, step, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};
 }
 
+std::string unknown_argument(const std::string& found, const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
+  }
+  std::string what = fmt::format("unknown argument \"{}\"", found);
+  if (const auto near = nearest_name(found, flags)) what += fmt::format(" (did you mean \"{}\"?)", *near);
+  return fmt::format("{}; allowed: {}", what, fmt::join(flags, ", "));
+}
+
 }  // namespace
 
 void describe(CLI::App& app) {
@@ -238,6 +250,8 @@ std::optional<Settings> parse(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return std::nullopt;
+  } catch (const CLI::ExtrasError&) {
+    throw InputError(unknown_argument(app.remaining().front(), app));
   } catch (const CLI::ParseError& e) {
     throw InputError(e.what());
   }
