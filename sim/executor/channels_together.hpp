@@ -78,11 +78,11 @@ class ChannelsTogether {
   }
   const RepeatedSteps& repeated() const { return *job_.schedule.channels.front().template made_by<RepeatedSteps>(); }
 
-  // Whether all channels repeat steps as often, and all chunks are of one size.
+  // Whether all channels have steps and repeat them as often, and all chunks are of one size.
   bool repeat_alike() const {
     if (channels() == 1 || job_.elements % job_.schedule.chunks != 0) return false;
     const auto* first = job_.schedule.channels.front().template made_by<RepeatedSteps>();
-    return first && std::ranges::all_of(job_.schedule.channels, [first](const Steps& channel) {
+    return first && !first->all().empty() && std::ranges::all_of(job_.schedule.channels, [first](const Steps& channel) {
              const auto* each = channel.template made_by<RepeatedSteps>();
              return each && std::ranges::equal(each->all(), first->all(), {}, &RepeatedStep::times, &RepeatedStep::times);
            });

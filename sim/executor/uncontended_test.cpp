@@ -290,6 +290,18 @@ TEST_CASE("uncontended: channels of rings that share links are walked together, 
   CHECK(walked == 90);
 }
 
+TEST_CASE("uncontended: a rank by itself has no steps to walk, however many channels it has") {
+  const AnyRun c = ring_of(Star{.nodes = 1, .host_link = link_100g}, 48_KiB);
+  const auto fabric = build(c.fabric);
+  for (const int channels : {1, 2, 3, 4}) {
+    CAPTURE(channels);
+    const Schedule schedule = nccl_ring_allreduce({.ranks = 1, .channels = channels});
+    const Ended plain = ended(c, *fabric, schedule, By::whatever_suits, {.path = false});
+    CHECK(plain.run.messages == 0);
+    check_same(plain, ended(c, *fabric, schedule, By::events, {.path = false}));
+  }
+}
+
 TEST_CASE(
     "uncontended: where so many flows share links that events let them end at dates of a grid, steps that are simulated once are exact") {
   // 4,224 ranks on two leaves, each of which sends 2,112 flows over one cable: 2 us of latency, then 2,112 x 40,000 bytes at 100 Gb/s.
