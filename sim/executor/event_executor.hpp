@@ -129,15 +129,17 @@ class EventExecutor {
   // Who waits for whom, a line for each: for a run that makes no progress.
   void waiting(std::string& text, std::size_t most) const {
     for (const Process& p : processes_) {
-      if (!p.inside || p.step == channels_[p.channel].count()) continue;
+      const IndexedStep* step = p.inside ? channels_[p.channel].find(p.step) : nullptr;
+      if (step == nullptr) continue;
       if (text.size() > most) return;
       text +=
           fmt::format("\n  rank {} in step {} (channel {}) waits for {} of its transfers", name_of(p.rank), p.step, p.channel, p.pending);
-      for (const UnderWay& m : lane_.under_way.entries())
-        if (!m.ended && m.executor == seat_.number && m.kind == UnderWay::Kind::message && m.channel == p.channel && m.step == p.step &&
-            (m.from == p.rank || m.to == p.rank))
-          text += m.from == p.rank ? fmt::format(", sending to rank {}", name_of(m.to))
-                                   : fmt::format(", receiving from rank {}", name_of(m.from));
+      const StepShape& shape = *step->shape;
+      for (const std::uint32_t i : shape.receives_of(p.rank))
+        if (is_outstanding(p, *step, i)) text += fmt::format(", receiving from rank {}", name_of(shape.from(i)));
+      for (const std::uint32_t i : shape.sends_of(p.rank))
+        if (!costs_.leaves_at_once(each_of(step->load(i).bytes, steps_in(p))) && is_outstanding(p, *step, i))
+          text += fmt::format(", sending to rank {}", name_of(shape.to(i)));
     }
   }
 
@@ -197,8 +199,24 @@ class EventExecutor {
   // Servers of the schedule may be switches, which add at the rate of their links and to which no message costs anything.
   bool are_switches(Rank rank) const { return rank >= first_switches_; }
 
-  Process& process(std::uint32_t channel, Rank rank) {
-    return processes_[channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank)];
+  std::size_t index_of(std::uint32_t channel, Rank rank) const {
+    return channel * static_cast<std::size_t>(job_.schedule.ranks) + static_cast<std::size_t>(rank);
+  }
+  Process& process(std::uint32_t channel, Rank rank) { return processes_[index_of(channel, rank)]; }
+
+  // Whether transfer i of the step that the process is in has not ended: one of its ends has not come as far, or it is under way.
+  bool is_outstanding(const Process& p, const IndexedStep& step, std::uint32_t i) const {
+    const Rank from = step.shape->from(i), to = step.shape->to(i);
+    const auto is_behind = [&](Rank rank) {
+      const Process& other = processes_[index_of(p.channel, rank)];
+      return other.step < p.step || (other.step == p.step && !other.inside);
+    };
+    if (is_behind(from)) return true;
+    if (costs_.waits_for_receiver(each_of(step.load(i).bytes, steps_in(p))) && is_behind(to)) return true;
+    return std::ranges::any_of(lane_.under_way.entries(), [&](const UnderWay& m) {
+      return !m.ended && m.executor == seat_.number && m.kind == UnderWay::Kind::message && m.channel == p.channel && m.step == p.step &&
+             m.from == from && m.to == to;
+    });
   }
 
   void begin_now(Rank rank, SimTime at, const ChainEnd& after) {

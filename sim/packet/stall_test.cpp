@@ -18,8 +18,6 @@ using weft::test::link_100g;
 
 namespace {
 
-const HardwareProfile no_overheads;
-
 PacketSettings tight() { return {.packet = 1_KB, .ecn = {.on = false}, .pfc = {.xoff = 16_KB, .xon = 8_KB}}; }
 
 // A ring of switches, four nodes each, whose links make a cycle: without a second priority it deadlocks.
@@ -34,6 +32,7 @@ struct Ask {
   std::vector<int> placement;
   Bytes size = 4_MiB;
   PacketSettings settings = tight();
+  HardwareProfile hardware = {};
 };
 
 // With traffic between two nodes, from start to end.
@@ -44,7 +43,7 @@ SimTime beside_traffic(const Ask& ask, int from, int to) {
       build(Request{.collective = ask.collective, .algorithm = ask.algorithm, .ranks = static_cast<int>(ask.placement.size())});
   const Program program = program_of(schedule, ask.size.count / 4 / schedule.chunks * schedule.chunks, 4);
   const Job job{.name = "it",
-                .placed = PlacedProgram{.program = program, .placement = ask.placement, .hardware = no_overheads, .name = "it"}};
+                .placed = PlacedProgram{.program = program, .placement = ask.placement, .hardware = ask.hardware, .name = "it"}};
   const TrafficSpec endless{.pattern = TrafficPattern::pairs, .pairs = {{from, to}}, .size = 64_KiB};
   return run_on(NetworkKind::packet, {{&job, 1}, {&endless, 1}}, {.routes = routes, .packet = ask.settings}, Around::nothing).finish;
 }
@@ -88,6 +87,43 @@ TEST_CASE("stall: a job whose NIC has failed for good ends the run, though traff
   const SimTime finish = beside_traffic(ask, 4, 5);
   CHECK(finish > 400_ms);
   CHECK(finish < 401_ms);
+}
+
+TEST_CASE("stall: each rank names those it waits for, also one that has not come as far, and none to which its messages have left") {
+  // The last rank of a chain waits for one that is a step behind.
+  Ask ask{.fabric = Star{.nodes = 6, .host_link = link_100g},
+          .algorithm = "chain",
+          .collective = Collective::broadcast,
+          .placement = {0, 1, 2},
+          .size = 12_KB};
+  ask.settings.faults.failures = {{"node0->switch", 0_us}};
+  CHECK_THROWS_WITH_AS(beside_traffic(ask, 4, 5),
+                       doctest::Contains("no progress is possible:\n"
+                                         "  rank 0 in step 0 (channel 0) waits for 1 of its transfers, sending to rank 1\n"
+                                         "  rank 1 in step 0 (channel 0) waits for 1 of its transfers, receiving from rank 0\n"
+                                         "  rank 2 in step 1 (channel 0) waits for 1 of its transfers, receiving from rank 1\n"),
+                       RunError);
+  // With rendezvous a sender waits for one behind it as well.
+  ask.algorithm = "ring";
+  ask.collective = Collective::allgather;
+  ask.hardware.rendezvous_threshold = 0_KB;
+  CHECK_THROWS_WITH_AS(
+      beside_traffic(ask, 4, 5),
+      doctest::Contains("no progress is possible:\n"
+                        "  rank 0 in step 0 (channel 0) waits for 1 of its transfers, sending to rank 1\n"
+                        "  rank 1 in step 0 (channel 0) waits for 1 of its transfers, receiving from rank 0\n"
+                        "  rank 2 in step 1 (channel 0) waits for 2 of its transfers, receiving from rank 1, sending to rank 0\n"),
+      RunError);
+  // What is sent below the threshold has left its sender, though it never arrives.
+  ask = {.fabric = ask.fabric, .placement = {0, 1, 2}, .size = 12_KB, .hardware = {.eager_threshold = 1_MB}};
+  ask.settings.faults.failures = {{"node0->switch", 0_us}, {"node1->switch", 0_us}};
+  CHECK_THROWS_WITH_AS(
+      beside_traffic(ask, 4, 5),
+      doctest::Contains("no progress is possible:\n"
+                        "  rank 0 in step 0 (channel 0) waits for 1 of its transfers, receiving from rank 1\n"
+                        "  rank 1 in step 0 (channel 0) waits for 1 of its transfers, receiving from rank 0\n"
+                        "  rank 2 in step 0 (channel 0) waits for 2 of its transfers, receiving from rank 1, receiving from rank 0\n"),
+      RunError);
 }
 
 namespace {
