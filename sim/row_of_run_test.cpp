@@ -45,6 +45,31 @@ TEST_CASE("row: what another job sends is not counted, however often it does") {
   CHECK(row.jobs.back().wire_bytes_per_rank == 37'500_KB);  // 2 x 3/4 of 25 MB
 }
 
+TEST_CASE("row: the slowest endpoint is that of a rank, so that a cable which nobody uses makes no time too short") {
+  Json json =
+      Json::parse(R"({"schema": 1, "name": "unequal", "hardware": "ideal", "workload": {"size": "4MB", "algorithm": "ring", "ranks": 2},
+    "fabric": {"type": "graph", "nodes": ["a", "b", "c"], "switches": ["s"], "links": [
+      {"from": "a", "to": "s", "bandwidth": "100Gbps", "latency": "1us"}, {"from": "b", "to": "s", "bandwidth": "40Gbps", "latency": "1us"},
+      {"from": "c", "to": "s", "bandwidth": "1Gbps", "latency": "1us"}]}})");
+  const auto check_slowest = [&](BitsPerSecond slowest) {
+    const Row row = run(json);
+    CHECK(row.bottleneck == slowest);
+    CHECK(too_fast(row).empty());
+  };
+  check_slowest(40_Gbps);
+  json["placement"] = Json::parse(R"({"policy": "list", "nodes": [2, 0]})");
+  check_slowest(1_Gbps);
+  // Of servers it is the cable of one that has ranks: four GPUs of each are on PCIe of 105.9 Gb/s.
+  json["server"] = "two_nic";
+  json["workload"]["ranks"] = 8;
+  json.erase("placement");
+  json["fabric"]["links"][0]["bandwidth"] = "10Gbps";
+  json["fabric"]["links"][1]["bandwidth"] = "10Gbps";
+  const BitsPerSecond without_the_slow = run(json).bottleneck;
+  json["fabric"]["links"][2]["bandwidth"] = "10Gbps";
+  CHECK(run(json).bottleneck == without_the_slow);
+}
+
 TEST_CASE("row: nccl finds out which ranks share a server, whatever order they come in") {
   Json json = Json::parse(R"({"schema": 1, "name": "ranks", "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "400Gbps",
     "latency": "500ns"}}, "server": "dgx_h100", "hardware": "h100_servers", "workload": {"size": "64MiB", "algorithm": "nccl"}})");

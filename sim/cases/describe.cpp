@@ -58,9 +58,15 @@ std::string describe_links(const FabricSpec& spec) {
       spec);
 }
 
-BitsPerSecond slowest_endpoint(const Scenario& scenario) {
+BitsPerSecond slowest_endpoint(const Scenario& scenario, std::span<const int> endpoints) {
   const Server& server = scenario.server;
-  const BitsPerSecond port = slowest_endpoint(scenario.fabric.spec);
+  FabricSpec with_ranks = scenario.fabric.spec;
+  if (auto* graph = std::get_if<GraphFabric>(&with_ranks)) {
+    std::vector<std::string> nodes;
+    for (const int endpoint : endpoints) nodes.push_back(graph->nodes[static_cast<std::size_t>(endpoint / server.gpu_count())]);
+    graph->nodes = std::move(nodes);
+  }
+  const BitsPerSecond port = slowest_endpoint(with_ranks);
   if (server.is_sub_node()) return port;
   std::map<std::string, double> out_of;
   for (const ServerLink& link : server.links)
