@@ -58,7 +58,7 @@ void EngineBase::ended(int id) {
 }
 
 std::string EngineBase::waiting() const {
-  if (idle()) return "nothing";
+  if (idle()) return "waits for no all-reduce";
   if (!running_.empty()) {
     const CollectiveOrder& first = running_.begin()->second;
     return fmt::format("waits for {} all-reduce(s) to end, the first: {}", running_.size(), first.label);

@@ -158,6 +158,7 @@ TEST_CASE("engines: when a rank is lost, the others say what they wait for, and 
   EngineWorld ddp(DdpSettings{}, shape, 1);
   ddp.run();
   CHECK(ddp.waiting(0) == "waits for 1 all-reduce(s) to end, the first: bucket 1 of 1");
+  CHECK(ddp.waiting(2) == "waits for no all-reduce");
 }
 
 TEST_CASE("engines: a rank that is slow does not hold up what others agree on without it longer than it must") {
