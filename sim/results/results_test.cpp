@@ -107,6 +107,23 @@ TEST_CASE("bus bandwidth above the bottleneck link is called out, unless switche
   CHECK(too_fast(row) == "");
 }
 
+TEST_CASE("a rank of an all-reduce behind a slow cable of a graph need send the message no more than once") {
+  Row row = some_row();
+  row.fabric = "graph";
+  row.bottleneck = 80_Gbps;  // 10 GB/s, which is algbw; busbw is 15
+  CHECK(too_fast(row) == "");
+  row.bottleneck = 79_Gbps;
+  CHECK(too_fast(row) != "");
+  row.compressed = CompressionResult{};  // sends less
+  CHECK(too_fast(row) == "");
+  row.compressed.reset();
+  row.collective = Collective::allgather;  // 10 x 3/4
+  row.bottleneck = 60_Gbps;
+  CHECK(too_fast(row) == "");
+  row.bottleneck = 59_Gbps;
+  CHECK(too_fast(row) != "");
+}
+
 TEST_CASE("results.csv has the contract's columns, then the swept pointers") {
   Json json = good_scenario();
   json["sweep"] = Json::parse(R"([{"/seed": 1}, {"/fabric/link": {"bandwidth": "1Gbps", "latency": "1us"}}])");
