@@ -68,7 +68,10 @@ SimTime first_begin(const SharedRun& run) {
 
 std::vector<double> utilization_of_links(const SharedRun& run, const Fabric& fabric, const Scenario& scenario) {
   std::vector<double> out(static_cast<std::size_t>(fabric.links()));
-  const SimTime begin = first_begin(run), span = run.finish - begin;
+  SimTime begin = first_begin(run);
+  if (scenario.network == NetworkKind::packet)  // the bytes of traffic are counted too
+    for (const TrafficSpec& traffic : scenario.traffic) begin = std::min(begin, traffic.start);
+  const SimTime span = run.finish - begin;
   if (span.ps == 0) return out;
   for (LinkId id = 0; id < fabric.links(); ++id) {
     const double carried = 8.0 * static_cast<double>(run.bytes_on_link[static_cast<std::size_t>(id)]);

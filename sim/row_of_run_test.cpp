@@ -170,6 +170,18 @@ TEST_CASE("row: on packet a link is used for no more than all of the time, also 
   CHECK(row.busiest_link_utilization <= 1);
 }
 
+TEST_CASE("row: what traffic sends before the first rank begins is of the time since the traffic began") {
+  // Ranks begin up to 10 us late, and a message takes 2 us; the traffic has the cable of node 0 from the start.
+  const Json json = Json::parse(R"({"schema": 1, "name": "late", "network": "packet", "fabric": {"type": "star", "nodes": 2, "link": {
+    "bandwidth": "400Gbps", "latency": "1us"}}, "hardware": "ideal", "start_skew": {"max": "10us", "seed": 1},
+    "workload": {"collective": "reduce_scatter", "algorithm": "pairwise", "size": "8B"},
+    "traffic": [{"pattern": "pairs", "pairs": [[0, 1]], "size": "1MiB"}]})");
+  const Row row = run(json);
+  CHECK(row.busiest_link == "node0->switch");
+  CHECK(row.busiest_link_utilization > 0.5);
+  CHECK(row.busiest_link_utilization <= 1);
+}
+
 TEST_CASE("row: all-to-alls of one request are of one size, a block for each rank, however blocks are cut") {
   Json json = Json::parse(R"({"schema": 1, "name": "blocks", "fabric": {"type": "star", "nodes": 6, "link": {"bandwidth": "8Gbps",
     "latency": "0us"}}, "hardware": "ideal", "workload": {"collective": "alltoall", "size": "1000B"}})");

@@ -56,7 +56,7 @@ struct SharedRun {
   std::vector<TrafficResult> traffic;
   std::vector<CopyResult> copies;
   SimTime finish;  // of the last job
-  // On `flow` of all jobs, not of traffic and copies; on `packet`, and where links fail, of everything.
+  // On `flow` of all jobs, not of traffic and copies; on `packet` of everything.
   std::vector<std::int64_t> bytes_on_link;
   std::optional<InNetworkSummary> in_network;
   std::optional<PacketReport> packet;          // on the network `packet`
