@@ -306,22 +306,6 @@ TEST_CASE("links that lose packets are those of the fabric") {
         Lines{"f.json: /packet/faults/links/1: the fabric has no link \"lower0->uper1\" (did you mean \"lower0->upper1\"?)"});
 }
 
-TEST_CASE("switchml needs a switch with endpoints that can be programmed, in the workload and in a job") {
-  Json json = Json::parse(
-      R"({"schema": 1, "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 2, "spines": 1,
-                                  "link": {"bandwidth": "100Gbps", "latency": "1us"}, "programmable": {"switches": ["spine0"]}},
-          "workload": {"algorithm": ["ring", "switchml", "atp"], "size": "1MB"}})");
-  const Lines wrong = {
-      "f.json: /fabric/programmable/switches: switchml adds up in a switch with endpoints, such as \"leaf1\", and none of them can be "
-      "programmed; got [\"spine0\"]"};
-  CHECK(lines_for(json) == wrong);
-  json["workload"] = Json::parse(R"({"algorithm": "ring", "size": "1MB", "ranks": 2})");
-  json["jobs"] = Json::parse(R"([{"ranks": 2, "algorithm": "switchml"}])");
-  CHECK(lines_for(json) == wrong);
-  json["fabric"]["programmable"]["switches"] = {"spine0", "leaf0"};
-  CHECK(lines_for(json) == Lines{});
-}
-
 TEST_CASE("what does not depend on a wrong key is still judged") {
   Json json = with("/workload/dtype", "float8");
   json["workload"]["ranks"] = 99;

@@ -1,9 +1,7 @@
 #include "sim/in_network/in_network.hpp"
 
 #include "sim/cases/testing.hpp"
-#include "sim/engine/in_child.hpp"
-#include "sim/experiment.hpp"
-#include "sim/in_network/collisions.hpp"
+#include "sim/in_network/testing.hpp"
 
 #include <iterator>
 #include <set>
@@ -12,30 +10,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-
-namespace {
-
-Scenario star(int nodes, int ranks, NetworkKind network) {
-  Scenario s;
-  const LinkSpec link{100_Gbps, 1_us};
-  s.fabric.spec.emplace<Star>(Star{.nodes = nodes, .host_link = link});
-  s.workload.ranks = ranks;
-  s.network = network;
-  return s;
-}
-
-double us(const Scenario& scenario, const AlgorithmChoice& choice, Bytes size) {
-  return std::stod(in_child([&] { return std::to_string(simulate(scenario, choice, size).time.ps); })) / 1e6;
-}
-
-AlgorithmChoice atp(int aggregators, int servers = 0) {
-  AlgorithmChoice choice{"atp"};
-  choice.atp.aggregators = aggregators;
-  choice.atp.servers = servers;
-  return choice;
-}
-
-}  // namespace
 
 TEST_CASE("in-network: the closed form of an uncongested star, on both networks") {
   // 4 MB are 1,000,000 values, 16130 packets of 62; 16130 x 306 B at 100 Gb/s are 394.86 us. A packet takes 2 links there and
@@ -140,55 +114,6 @@ TEST_CASE("in-network: twice the message takes about twice as long, less memory 
   Scenario lossy = s;
   lossy.packet.emplace().faults.loss = 0.001;
   CHECK(us(lossy, atp(4096), 4_MB) > once);
-}
-
-TEST_CASE("in-network: jobs that share a switch get equal shares, and ATP's dynamic one beats a static split of scarce memory") {
-  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
-    CAPTURE(name_of(network));
-    Scenario s = star(40, 4, network);
-    s.jobs.assign(7, {});
-    for (std::size_t i = 0; i < s.jobs.size(); ++i) s.jobs[i].name = std::string(1, static_cast<char>('a' + i)), s.jobs[i].ranks = 4;
-    AlgorithmChoice choice = atp(1024);
-    const auto times = [&](const AlgorithmChoice& algorithm) {
-      const std::string text = in_child([&] {
-        std::string out;
-        for (const JobResult& job : simulate(s, algorithm, 1_MiB).jobs) out += fmt::format("{} {} ", job.time.ps, job.alone.ps);
-        return out;
-      });
-      std::istringstream in(text);
-      return std::vector<double>(std::istream_iterator<double>(in), {});
-    };
-    const std::vector<double> shared = times(choice);
-    REQUIRE(shared.size() == 16);
-    for (std::size_t i = 0; i < shared.size(); i += 2) {
-      CHECK(shared[i] == doctest::Approx(shared[0]).epsilon(0.05));
-      CHECK(shared[i] > shared[i + 1]);
-    }
-    AlgorithmChoice split{"switchml"};
-    split.switchml.slots = 256;
-    CHECK(times(split).front() > shared.front());
-  }
-}
-
-TEST_CASE("in-network: the share of collisions is that of the hash") {
-  // 100 Gb/s are 40.8 packets a us, of which a round trip of 2 us holds 82.
-  const AtpLoad load{
-      .workers = 8, .packets_per_second = 40.8e6, .held_for = 2e-6, .elsewhere = 2e-6, .window = 200, .queue = 1e9, .aggregators = 128};
-  CHECK(collision_shares({load}, 128).front() == doctest::Approx(0));
-  // With 64 the first turn collides; then the server's link is the limit and the whole window but what is elsewhere waits for
-  // it: 200 - 40.8 x 2 / (1 + 7 c) of 64 are three turns, two thirds collide, and 200 - 14 are three turns again.
-  AtpLoad scarce = load;
-  scarce.aggregators = 64;
-  CHECK(collision_shares({scarce}, 64).front() == doctest::Approx(2.0 / 3));
-  // Another job with 82 packets in 2^20 aggregators takes 82 of 2^20; its copies do not fill a link.
-  AtpLoad roomy = load;
-  roomy.aggregators = 1 << 20;
-  CHECK(collision_shares({roomy, roomy}, 1 << 20).front() < 2e-4);
-  CHECK(collision_shares({roomy, roomy}, 1 << 20).front() > 0);
-  // Split beforehand nobody meets another.
-  AtpLoad half = load;
-  half.aggregators = 100;
-  CHECK(collision_shares({half, half}, 200).front() == doctest::Approx(0));
 }
 
 TEST_CASE("in-network: where workers' nodes serve too, a window of packets needs aggregators, on both networks") {
@@ -389,165 +314,4 @@ TEST_CASE("in-network: switches that run a program mark from their own threshold
   CHECK(one < everywhere);
   s.packet->faults.links = {"nowhere"};
   CHECK_THROWS_WITH_AS(us(s, atp(0), 4_MB), doctest::Contains("the fabric has no link \"nowhere\""), InputError);
-}
-
-TEST_CASE("in-network: a job whose worker dies leaves its aggregators to the others, whose times are said") {
-  Scenario s = star(10, 4, NetworkKind::packet);
-  s.fabric.programmable.aggregators = 512;
-  s.packet.emplace().faults.failures = {{.link = "node0->switch", .at = 100_us}};
-  s.jobs = {JobChoice{.name = "b", .ranks = 4, .iterations = 20, .compute = 10_us}};
-  std::string said;
-  try {
-    us(s, {"atp"}, 4_MB);
-  } catch (const RunError& error) {
-    said = error.what();
-  }
-  CAPTURE(said);
-  CHECK(said.find("job workload has ended 0 of 1 iterations") != said.npos);
-  const auto at = said.find("job b has ended 20 of 20 iterations, of ");
-  REQUIRE(at != said.npos);
-  const double last = std::stod(said.substr(said.find("the last of ", at) + 12));
-  CHECK(last == doctest::Approx(410).epsilon(0.03));
-}
-
-TEST_CASE("in-network: aggregators that are split let no job touch the other") {
-  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
-    CAPTURE(name_of(network));
-    Scenario s = star(10, 4, network);
-    AlgorithmChoice choice = atp(200);
-    choice.atp.split = true;
-    const double alone = us(s, choice, 1_MiB);
-    s.jobs = {JobChoice{.name = "b", .ranks = 4}};
-    CHECK(us(s, choice, 1_MiB) == doctest::Approx(alone).epsilon(1e-3));
-    choice.atp.split = false;
-    if (network == NetworkKind::packet) CHECK(us(s, choice, 1_MiB) > 1.1 * alone);
-  }
-}
-
-TEST_CASE("in-network: jobs of ATP below different switches do not collide, however few aggregators each switch has") {
-  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
-    CAPTURE(name_of(network));
-    Scenario s = star(0, 3, network);
-    const LinkSpec link{100_Gbps, 1_us};
-    s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 4, .nodes_per_leaf = 4, .spines = 2, .host_link = link, .fabric_link = link});
-    AlgorithmChoice choice = atp(128), others = atp(128);
-    choice.atp.server_nodes = {3};
-    others.atp.server_nodes = {7};
-    s.placement = {.policy = PlacementPolicy::list, .nodes = {0, 1, 2}};
-    const double alone = us(s, choice, 1_MiB);
-    s.jobs = {JobChoice{.name = "b", .algorithm = others, .ranks = 3, .placement = {.policy = PlacementPolicy::list, .nodes = {4, 5, 6}}}};
-    CHECK(us(s, choice, 1_MiB) == doctest::Approx(alone).epsilon(1e-6));
-  }
-}
-
-TEST_CASE("in-network: a job of SwitchML without slots is named, on both networks") {
-  AlgorithmChoice one{"switchml"};
-  one.switchml.slots = 1;
-  Scenario s = star(8, 4, NetworkKind::flow);
-  s.jobs = {JobChoice{.name = "b", .ranks = 4}};
-  CHECK_THROWS_WITH_AS(us(s, one, 1_MB), "slots of switch: 1 for 2 jobs, so job 0 has none and waits for ever", RunError);
-  s.network = NetworkKind::packet;
-  CHECK_THROWS_AS(us(s, one, 1_MB), RunError);
-}
-
-TEST_CASE("in-network: a ring beside it takes its part of a cable, and none where they share no cable") {
-  const LinkSpec link{100_Gbps, 500_ns};
-  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
-    CAPTURE(name_of(network));
-    Scenario s;
-    s.network = network;
-    s.fabric.spec.emplace<FatTree>(FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = link, .fabric_link = link});
-    s.workload.ranks = 2;
-    AlgorithmChoice choice = atp(0);
-    choice.atp.server_nodes = {2};
-    JobChoice ring{.name = "ring", .algorithm = AlgorithmChoice{"ring"}, .ranks = 2};
-    const auto with_ring_on = [&](std::vector<int> nodes) {
-      ring.placement = {.policy = PlacementPolicy::list, .nodes = std::move(nodes)};
-      Scenario both = s;
-      both.jobs = {ring};
-      return us(both, choice, 1_MB);
-    };
-    s.placement = {.policy = PlacementPolicy::list, .nodes = {0, 1}};
-    const double alone = us(s, choice, 1_MB);
-    CHECK(with_ring_on({4, 5}) == doctest::Approx(alone).epsilon(1e-3));
-    // Across the leaves ATP and the ring go over the same cable.
-    s.placement.nodes = {4, 5};
-    CHECK(with_ring_on({0, 6}) > 1.2 * us(s, choice, 1_MB));
-  }
-}
-
-TEST_CASE("in-network: iterations of two jobs that compute in turn") {
-  // While one computes, which takes longer than the other's all-reduce, the other has the switch to itself.
-  for (const NetworkKind network : {NetworkKind::packet, NetworkKind::flow}) {
-    CAPTURE(name_of(network));
-    Scenario s = star(10, 4, network);
-    s.workload.iterations = 3;
-    s.workload.compute = 300_us;
-    const double alone = us(s, atp(90), 1_MB);
-    s.jobs = {JobChoice{.name = "b", .ranks = 4, .start = 150_us, .iterations = 3, .compute = 300_us}};
-    CHECK(us(s, atp(90), 1_MB) == doctest::Approx(alone).epsilon(1e-3));
-  }
-}
-
-TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at once") {
-  Json wrong = good_scenario();
-  wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "aggregators": 0}, "size": "1MiB"})");
-  CHECK(lines_for(wrong) == Lines{"f.json: /workload/algorithm/aggregators: must be at least 1, got 0"});
-  wrong["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "payload": "400B", "servers": 99}, "size": "1MiB", "op": "max"})");
-  wrong["network"] = "simgrid";
-  CHECK(lines_for(wrong) ==
-        Lines{"f.json: /workload/op: in-network aggregation adds; atp cannot do \"max\"",
-              "f.json: /network: \"simgrid\" has no programmable switches, which atp needs; \"flow\" and \"packet\" have",
-              "f.json: /workload/algorithm/packet: must be more than the payload of 400 bytes and at most 65536, got 306",
-              "f.json: /workload/algorithm/servers: must be at most 32, the endpoints of the fabric, got 99"});
-
-  wrong = good_scenario();
-  wrong["workload"] =
-      Json::parse(R"({"algorithm": {"name": "atp", "server_nodes": [3, 32], "servers": 2, "timeout": "0s"}, "size": "1MiB"})");
-  CHECK(lines_for(wrong) ==
-        Lines{"f.json: /workload/algorithm/timeout: must be longer than nothing, got \"0s\"",
-              "f.json: /workload/algorithm/server_nodes/1: must be between 0 and 31, the endpoints of the fabric, got 32",
-              "f.json: /workload/algorithm/servers: follows from \"server_nodes\": leave one of them out"});
-  Json greedy = good_scenario();
-  greedy["workload"] = Json::parse(R"({"algorithm": {"name": "atp", "aggregators": 2147483647}, "size": "1MiB"})");
-  CHECK(lines_for(greedy) == Lines{"f.json: /workload/algorithm/aggregators: must be at most 1048576, got 2147483647"});
-  greedy["workload"]["algorithm"] = "atp";
-  greedy["fabric"]["programmable"] = Json::parse(R"({"aggregators": 2147483647})");
-  CHECK(lines_for(greedy).front() == "f.json: /fabric/programmable/aggregators: must be between 1 and 1048576, got 2147483647");
-  greedy["fabric"]["programmable"] = Json::parse(R"({"packets_per_second": -1})");
-  CHECK(lines_for(greedy) == Lines{"f.json: /fabric/programmable/packets_per_second: must be at least 1, got -1"});
-  wrong["fabric"]["programmable"] = Json::parse(R"({"switches": ["nowhere"], "payload": "100B"})");
-  wrong["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB"})");
-  const Lines lines = lines_for(wrong);
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[0].starts_with("f.json: /fabric/programmable/switches/0: the fabric has no switch \"nowhere\"; it has switches such as "));
-  CHECK(lines[1] ==
-        "f.json: /workload/algorithm/payload: must be at most 100B, which is what the fabric's switches aggregate of a packet, got 248B");
-}
-
-TEST_CASE("in-network: programmable switches run one program, with the same memory for all") {
-  Json both = good_scenario();
-  both["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB", "ranks": 4})");
-  both["jobs"] = Json::parse(R"([{"algorithm": "switchml"}, {"algorithm": {"name": "atp", "aggregators": 7}}, {"algorithm": "ring"}])");
-  CHECK(lines_for(both) ==
-        Lines{"f.json: /jobs/0/algorithm: programmable switches run one program at a time: switchml cannot run beside atp",
-              "f.json: /jobs/1/algorithm: jobs share the switches: atp(aggregators=7) and atp must not differ in aggregators, split, "
-              "slots, payload and packet"});
-  both["jobs"] = Json::parse(R"([{"algorithm": {"name": "atp", "framing": "24B"}}])");
-  CHECK(lines_for(both).empty());
-  both["fabric"]["programmable"] = {{"packets_per_second", 1'000'000}};
-  CHECK(lines_for(both) ==
-        Lines{"f.json: /jobs/0/algorithm: on flow jobs that share switches of so many \"packets_per_second\" must not differ "
-              "in framing, as atp(framing=24B) and atp do; packet simulates them"});
-  both["network"] = "packet";
-  CHECK(lines_for(both).empty());
-}
-
-TEST_CASE("in-network: more at a switch than a packet has bits for is refused before anything runs") {
-  Json wide = good_scenario();
-  wide["fabric"] = Json::parse(R"({"type": "star", "nodes": 130, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
-  wide["workload"] = Json::parse(R"({"algorithm": ["ring", "atp"], "size": "1MiB", "ranks": 129})");
-  CHECK(lines_for(wide) == Lines{"f.json: /workload/algorithm/1: 129 workers meet at a switch, and a packet has bits for 128"});
-  wide["fabric"]["programmable"] = Json::parse(R"({"switches": []})");
-  CHECK(lines_for(wide) == Lines{});
 }
