@@ -1,9 +1,7 @@
 // The measurement on streams, with a host that plays the devices.
-#include "collectives/bench/bench.hpp"
-#include "collectives/bench/measure.hpp"
+#include "collectives/bench/testing.hpp"
 #include "collectives/bench/worlds/worlds.hpp"
 #include "collectives/executors/stream/run_on_host.hpp"
-#include "kernels/base/error.hpp"
 #if WEFT_HAVE_CUDA
 #include "kernels/cuda/runtime.hpp"
 #endif
@@ -20,11 +18,6 @@ using namespace weft;
 using namespace weft::bench;
 
 namespace {
-
-Settings stream_settings(std::vector<const char*> flags) {
-  flags.insert(flags.begin(), "bench");
-  return *parse(static_cast<int>(flags.size()), flags.data());
-}
 
 // A run takes 1 us for each operation, or what a test says; rank r's clock shows 100 r us more than
 // rank 0's.
@@ -85,37 +78,15 @@ class HostWorld final : public StreamWorld {
   std::vector<double> marks_;
 };
 
-struct HeardOfStreams {
-  std::vector<Row> rows;
-  std::vector<TracedRun> traces;
-  std::vector<ClockOffset> clocks;
-  std::string note;
-  void measure_on(HostWorld& world, std::vector<const char*> flags) { measure_on(world, stream_settings(std::move(flags))); }
-  void measure_on(HostWorld& world, const Settings& settings) {
-    measure(world, settings,
-            {.note = [this](const std::string& text) { note = text; },
-             .begin = [](const std::string&) {},
-             .row = [this](const Row& r) { rows.push_back(r); },
-             .traces = [this](const auto& c, const auto& t) { clocks = c, traces = t; }});
-  }
-};
-
-std::string problem_of(std::vector<const char*> flags) {
-  try {
-    stream_settings(std::move(flags));
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return {};
-}
-
 }  // namespace
 
 TEST_CASE("bench on streams: every algorithm and size becomes a row with right data") {
   HostWorld world(3);
-  HeardOfStreams heard;
-  heard.measure_on(world,
-                   {"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2", "-I", "1"});
+  Heard heard;
+  measure(
+      world,
+      settings_of({"-n", "3", "--algorithm", "ring,direct", "-b", "4", "-e", "1K", "-f", "16", "--iterations", "3", "-w", "2", "-I", "1"}),
+      heard.hear());
   REQUIRE(heard.rows.size() == 6);
   for (const Row& r : heard.rows) {
     CHECK(r.wrong == 0);
@@ -129,13 +100,13 @@ TEST_CASE("bench on streams: every algorithm and size becomes a row with right d
 
 TEST_CASE("bench on streams: iterations are one run back to back, and -m makes each of several collectives") {
   HostWorld world(2);
-  HeardOfStreams heard;
-  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "5", "-w", "2", "-m", "3"});
+  Heard heard;
+  measure(world, settings_of({"-n", "2", "-b", "64", "--iterations", "5", "-w", "2", "-m", "3"}), heard.hear());
   REQUIRE(heard.rows.size() == 1);
   CHECK(heard.rows[0].times_us.size() == 1);
   CHECK(world.counts == std::vector<std::int64_t>{3, 3, 3 * 5, 1});
   world.counts.clear();
-  heard.measure_on(world, {"-n", "2", "-b", "64", "--iterations", "2", "-w", "0", "-m", "3", "-I", "1"});
+  measure(world, settings_of({"-n", "2", "-b", "64", "--iterations", "2", "-w", "0", "-m", "3", "-I", "1"}), heard.hear());
   CHECK(world.counts == std::vector<std::int64_t>{3, 3, 1});
 }
 
@@ -146,10 +117,10 @@ TEST_CASE("bench on streams: auto takes for each size the fastest of all algorit
     const auto count = static_cast<double>(elements);
     return algorithm == "ring" ? 100 + count / 1024 : algorithm == "direct" ? 10 + count / 11 : 1e6;
   };
-  Settings settings = stream_settings({"-n", "4", "-b", "1K", "-e", "16K", "-f", "2"});
+  Settings settings = settings_of({"-n", "4", "-b", "1K", "-e", "16K", "-f", "2"});
   settings.algorithms = {"auto"};  // of GPUs, which not every build has
-  HeardOfStreams heard;
-  heard.measure_on(world, settings);
+  Heard heard;
+  measure(world, settings, heard.hear());
   REQUIRE(heard.rows.size() == 5);
   for (const Row& row : heard.rows) {
     CHECK(row.wrong == 0);
@@ -161,8 +132,8 @@ TEST_CASE("bench on streams: auto takes for each size the fastest of all algorit
 TEST_CASE("bench on streams: wrong data are counted") {
   HostWorld world(3);
   world.spoil = true;
-  HeardOfStreams heard;
-  heard.measure_on(world, {"-n", "3", "-b", "64", "--iterations", "1"});
+  Heard heard;
+  measure(world, settings_of({"-n", "3", "-b", "64", "--iterations", "1"}), heard.hear());
   REQUIRE(heard.rows.size() == 1);
   CHECK(heard.rows[0].wrong == 1);
   CHECK(heard.rows[0].first_wrong.find("rank 1, element 1: ") == 0);
@@ -170,14 +141,11 @@ TEST_CASE("bench on streams: wrong data are counted") {
 
 TEST_CASE("bench on streams: a graph is captured after one run, and replayed in all that count") {
   HostWorld world(2);
-  HeardOfStreams heard;
+  Heard heard;
   // cuda is not a transport of every build
-  Settings s = stream_settings({"-n", "2", "-b", "64", "--iterations", "4", "-w", "1"});
+  Settings s = settings_of({"-n", "2", "-b", "64", "--iterations", "4", "-w", "1"});
   s.graph = true;
-  measure(world, s,
-          {.begin = [](const std::string&) {},
-           .row = [&](const Row& r) { heard.rows.push_back(r); },
-           .traces = [](const auto&, const auto&) {}});
+  measure(world, s, heard.hear());
   CHECK(world.enqueued == 1);
   CHECK(world.replayed == 1 + 4 + 1);
   CHECK(heard.rows.at(0).wrong == 0);
@@ -185,8 +153,8 @@ TEST_CASE("bench on streams: a graph is captured after one run, and replayed in 
 
 TEST_CASE("bench on streams: a trace is on rank 0's clock") {
   HostWorld world(2);
-  HeardOfStreams heard;
-  heard.measure_on(world, {"-n", "2", "-b", "1K", "--iterations", "1", "--trace", "unused.json"});
+  Heard heard;
+  measure(world, settings_of({"-n", "2", "-b", "1K", "--iterations", "1", "--trace", "unused.json"}), heard.hear());
   REQUIRE(heard.traces.size() == 1);
   REQUIRE(heard.clocks.size() == 2);
   CHECK(heard.clocks[1].offset_us == 0);
@@ -202,24 +170,23 @@ TEST_CASE("bench on streams: a trace is on rank 0's clock") {
 }
 
 TEST_CASE("bench on streams: without CUDA or without a device there is one message") {
-  CHECK(problem_of({"--graph"}) == "--graph: only for --transport cuda and nccl");
+  CHECK(problems_of({"--graph"}) == std::vector<std::string>{"--graph: only for --transport cuda and nccl"});
 #if WEFT_HAVE_CUDA
   if (cuda::device_count() == 0)
-    CHECK_THROWS_WITH_AS(cuda_world(stream_settings({"--transport", "cuda"})), doctest::Contains("no CUDA device is visible: "),
-                         InputError);
+    CHECK_THROWS_WITH_AS(cuda_world(settings_of({"--transport", "cuda"})), doctest::Contains("no CUDA device is visible: "), InputError);
 #else
-  CHECK(problem_of({"--transport", "cuda"}) ==
-        "--transport cuda: this build has no CUDA: configure it again where nvcc 12 or newer is found");
+  CHECK(problems_of({"--transport", "cuda"}) ==
+        std::vector<std::string>{"--transport cuda: this build has no CUDA: configure it again where nvcc 12 or newer is found"});
 #endif
 #if WEFT_HAVE_NCCL
-  CHECK(problem_of({"--transport", "nccl", "--collective", "barrier", "--algorithm", "dissemination"}) ==
-        "--collective barrier: carries no data, and NCCL nothing else");
+  CHECK(problems_of({"--transport", "nccl", "--collective", "barrier", "--algorithm", "dissemination"}) ==
+        std::vector<std::string>{"--collective barrier: carries no data, and NCCL nothing else"});
   if (const int devices = cuda::device_count(); devices > 0) {
     const std::string ranks = std::to_string(devices + 1);
-    CHECK_THROWS_WITH_AS(nccl_world(stream_settings({"--transport", "nccl", "-n", ranks.c_str()})),
+    CHECK_THROWS_WITH_AS(nccl_world(settings_of({"--transport", "nccl", "-n", ranks})),
                          doctest::Contains("-n: NCCL takes one rank for each GPU"), InputError);
   }
 #else
-  CHECK(problem_of({"--transport", "nccl"}).find("this build has no ") != std::string::npos);
+  CHECK(problems_of({"--transport", "nccl"}).at(0).find("this build has no ") != std::string::npos);
 #endif
 }

@@ -1,8 +1,8 @@
 #include "collectives/bench/udp_run.hpp"
 
 #include "collectives/bench/known_sums.hpp"
+#include "collectives/bench/testing.hpp"
 #include "collectives/bench/worlds/processes.hpp"
-#include "kernels/base/error.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -22,21 +22,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Settings udp_settings(std::vector<std::string> flags) {
-  flags.insert(flags.begin(), {"bench", "--transport", "udp"});
-  std::vector<const char*> all;
-  for (const std::string& f : flags) all.push_back(f.c_str());
-  return *parse(static_cast<int>(all.size()), all.data());
+std::vector<std::string> over_udp(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"--transport", "udp"});
+  return flags;
 }
-
-std::vector<std::string> udp_problems(std::vector<std::string> flags) {
-  try {
-    udp_settings(std::move(flags));
-  } catch (const InputError& e) {
-    return e.problems();
-  }
-  return {};
-}
+Settings udp_settings(std::vector<std::string> flags) { return settings_of(over_udp(std::move(flags))); }
+std::vector<std::string> udp_problems(std::vector<std::string> flags) { return problems_of(over_udp(std::move(flags))); }
 
 struct Ended {
   int status = 0;
