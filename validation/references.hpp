@@ -88,7 +88,7 @@ struct Reference {
   std::string about;
   std::string note;                // what the model lacks, where the errors are large
   std::filesystem::path scenario;  // none where only backward passes were measured
-  // As weft calibrate takes them (validation/fit/measured_file.hpp). Every second size is held out, if `held_out` is empty.
+  // As weft calibrate takes them (validation/calibrate/measured_file.hpp). Every second size is held out, if `held_out` is empty.
   std::vector<std::filesystem::path> measurements;
   std::vector<std::filesystem::path> held_out;
   ReferenceRows select = {};

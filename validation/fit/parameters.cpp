@@ -1,6 +1,7 @@
 #include "validation/fit/parameters.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "models/server/server_fabric.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/form.hpp"

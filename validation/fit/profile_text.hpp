@@ -1,10 +1,10 @@
 // A fitted profile as the file that scenarios name: every value with its source, and how it was come by.
 #pragma once
 
-#include "validation/fit/calibrate.hpp"
 #include "validation/fit/fit.hpp"
 
 #include <set>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -13,7 +13,6 @@ namespace weft {
 struct ProfileOrigin {
   std::string command, what;
 };
-ProfileOrigin origin_of(const CalibrateArguments& arguments, const std::vector<FitPoint>& points);
 
 std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
                          const ProfileOrigin& origin);

@@ -9,6 +9,7 @@
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
 #include "validation/fit/large_calls.hpp"
+#include "validation/fit/parameters.hpp"
 
 #include <algorithm>
 #include <array>

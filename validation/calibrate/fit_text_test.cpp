@@ -1,14 +1,17 @@
-#include "validation/fit/fit_text.hpp"
+#include "validation/calibrate/fit_text.hpp"
 
-#include "validation/fit/calibrate.hpp"
+#include "validation/calibrate/calibrate.hpp"
 #include "validation/fit/testing.hpp"
 
 #include <algorithm>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 using namespace weft;
+using Lines = std::vector<std::string>;
 
 TEST_CASE("calibrate: the table says on how many nodes a call ran, where as many ranks ran on others too") {
   const ScratchFolder folder;

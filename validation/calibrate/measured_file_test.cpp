@@ -1,4 +1,4 @@
-#include "validation/fit/measured_file.hpp"
+#include "validation/calibrate/measured_file.hpp"
 
 #include "validation/fit/algorithm_measured.hpp"
 #include "validation/testing.hpp"

@@ -11,7 +11,7 @@
 namespace weft {
 
 struct CalibrateArguments {
-  std::vector<std::string> data;  // "FILE" or "FILE:ranks=N,nodes=N,..." (validation/fit/measured_file.hpp)
+  std::vector<std::string> data;  // "FILE" or "FILE:ranks=N,nodes=N,..." (validation/calibrate/measured_file.hpp)
   std::string scenario;
   std::vector<std::string> set = {};     // "/pointer=value"
   std::vector<std::string> fit = {};     // empty: as in validation/fit/defaults.hpp

@@ -1,4 +1,4 @@
-#include "validation/fit/fit_text.hpp"
+#include "validation/calibrate/fit_text.hpp"
 
 #include "models/message_costs.hpp"
 #include "validation/fit/left_over.hpp"

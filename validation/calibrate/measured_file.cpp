@@ -1,4 +1,4 @@
-#include "validation/fit/measured_file.hpp"
+#include "validation/calibrate/measured_file.hpp"
 
 #include "kernels/base/error.hpp"
 #include "validation/measurements/lines.hpp"

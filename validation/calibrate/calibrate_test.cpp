@@ -1,4 +1,4 @@
-#include "validation/fit/calibrate.hpp"
+#include "validation/calibrate/calibrate.hpp"
 
 #include "sim/cases/cases.hpp"
 #include "sim/scenario/algorithms.hpp"

@@ -1,4 +1,4 @@
-#include "validation/fit/calibrate.hpp"
+#include "validation/calibrate/calibrate.hpp"
 
 #include "kernels/base/gather.hpp"
 #include "kernels/base/plural.hpp"
@@ -9,9 +9,10 @@
 #include "sim/json/json_text.hpp"
 #include "sim/results/output_files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
+#include "validation/calibrate/fit_text.hpp"
+#include "validation/calibrate/measured_file.hpp"
+#include "validation/calibrate/profile_origin.hpp"
 #include "validation/fit/defaults.hpp"
-#include "validation/fit/fit_text.hpp"
-#include "validation/fit/measured_file.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/measurements/lines.hpp"
 #include "validation/measurements/renames.hpp"
