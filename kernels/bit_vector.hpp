@@ -11,6 +11,4 @@ namespace weft {
 // into[i] = min(into[i], from[i]) of every bit, which is AND. Sizes are equal.
 void bit_min(std::span<std::uint64_t> into, std::span<const std::uint64_t> from);
 
-std::size_t count_ones(std::span<const std::uint64_t>);
-
 }  // namespace weft

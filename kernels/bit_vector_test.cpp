@@ -37,7 +37,6 @@ TEST_CASE("the minimum over many workers leaves the gradients that all of them h
     }
     for (std::size_t g = 6; g < gradients; g += 7) expected[g / 64] |= std::uint64_t{1} << (g % 64);
     CHECK(ready == expected);
-    CHECK(count_ones(ready) == gradients / 7);
   }
 }
 

@@ -11,17 +11,9 @@ namespace {
 
 constexpr std::size_t header_bytes = 1 + 4 + 2;  // kind, round, step
 
-int wrapped(int i, int n) { return ((i % n) + n) % n; }
-
 }  // namespace
 
 std::string_view name_of(AgreementAlgorithm a) { return a == AgreementAlgorithm::ring ? "ring" : "dissemination"; }
-
-std::optional<AgreementAlgorithm> agreement_named(std::string_view name) {
-  if (name == "ring") return AgreementAlgorithm::ring;
-  if (name == "dissemination") return AgreementAlgorithm::dissemination;
-  return std::nullopt;
-}
 
 Bits::Bits(std::size_t count, bool value) : words_((count + 63) / 64, value ? ~std::uint64_t{0} : 0) {}
 
@@ -41,10 +33,10 @@ int BitAgreement::after(int step) const {
 }
 
 Rank BitAgreement::to(int step) const { return (rank_ + (algorithm_ == AgreementAlgorithm::ring ? 1 : 1 << step)) % ranks_; }
-Rank BitAgreement::from(int step) const { return wrapped(rank_ - (algorithm_ == AgreementAlgorithm::ring ? 1 : 1 << step), ranks_); }
+Rank BitAgreement::from(int step) const { return mod(rank_ - (algorithm_ == AgreementAlgorithm::ring ? 1 : 1 << step), ranks_); }
 
 BitAgreement::Part BitAgreement::part(int chunk) const {
-  const std::size_t words = (bits_ + 63) / 64, c = static_cast<std::size_t>(wrapped(chunk, ranks_)), n = static_cast<std::size_t>(ranks_);
+  const std::size_t words = (bits_ + 63) / 64, c = static_cast<std::size_t>(mod(chunk, ranks_)), n = static_cast<std::size_t>(ranks_);
   if (words < n) return {0, c == 0 ? words : 0};  // goes round whole: nothing is gained by cutting it
   return {words * c / n, words * (c + 1) / n - words * c / n};
 }

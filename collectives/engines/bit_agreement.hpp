@@ -15,7 +15,6 @@ namespace weft {
 // because min of a bit twice is min of it once; what MPI does for small messages has as many steps.
 enum class AgreementAlgorithm { ring, dissemination };
 std::string_view name_of(AgreementAlgorithm);
-std::optional<AgreementAlgorithm> agreement_named(std::string_view);
 
 class Bits {
  public:

@@ -28,12 +28,6 @@ std::span<const EngineEntry> engines() {
   return all;
 }
 
-std::vector<std::string> engine_names() {
-  std::vector<std::string> names;
-  for (const EngineEntry& e : engines()) names.emplace_back(e.name);
-  return names;
-}
-
 const EngineEntry* find_engine(std::string_view name) {
   const auto found = std::ranges::find(engines(), name, &EngineEntry::name);
   return found == engines().end() ? nullptr : &*found;

@@ -20,7 +20,6 @@ struct EngineEntry {
   EngineSettings defaults;
 };
 std::span<const EngineEntry> engines();
-std::vector<std::string> engine_names();
 const EngineEntry* find_engine(std::string_view name);
 std::string_view name_of(const EngineSettings&);
 

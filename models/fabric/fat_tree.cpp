@@ -87,12 +87,6 @@ class ThreeTier final : public Fabric {
 
 std::int64_t FatTree::endpoints() const { return three_tiers() ? product({k, k / 2, k / 2}) : product({leaves, nodes_per_leaf}); }
 
-double FatTree::oversubscription() const {
-  const double hosts = three_tiers() ? k / 2 : nodes_per_leaf;
-  const double uplinks = three_tiers() ? k / 2 : spines;
-  return hosts * static_cast<double>(host_link.bandwidth.count) / (uplinks * static_cast<double>(fabric_link.bandwidth.count));
-}
-
 std::vector<Problem> problems(const FatTree& spec) {
   Problems found;
   if (spec.three_tiers()) {

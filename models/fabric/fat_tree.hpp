@@ -22,8 +22,6 @@ struct FatTree {
   static constexpr std::string_view type = "fat_tree";
   bool three_tiers() const { return k != 0; }
   std::int64_t endpoints() const;
-  // What the nodes of a leaf can send over what the leaf can send on.
-  double oversubscription() const;
   friend bool operator==(const FatTree&, const FatTree&) = default;
 };
 

@@ -28,14 +28,6 @@ TEST_CASE("fat_tree: two tiers have a cable from every leaf to every spine") {
   CHECK(test::wrong_path(*net) == "");
 }
 
-TEST_CASE("fat_tree: oversubscription is what a leaf takes in over what it can send on") {
-  CHECK(leaf_spine(4, 8, 4).oversubscription() == 2.0);
-  FatTree fast_spines = leaf_spine(4, 8, 2);
-  fast_spines.fabric_link.bandwidth = 400_Gbps;
-  CHECK(fast_spines.oversubscription() == 1.0);
-  CHECK(three_tiers(8).oversubscription() == 1.0);
-}
-
 TEST_CASE("fat_tree: k = 4 has 16 hosts, 20 switches and 48 cables") {
   const auto net = build(three_tiers(4));
   CHECK(net->endpoints() == 16);

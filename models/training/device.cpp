@@ -103,12 +103,6 @@ std::string_view name_of(Optimizer o) {
   return "";
 }
 
-std::optional<Optimizer> optimizer_named(std::string_view text) {
-  for (const auto& [name, value] : optimizer_names)
-    if (name == text) return value;
-  return std::nullopt;
-}
-
 std::vector<Problem> problems(const DeviceProfile& device) {
   Problems found;
   const auto efficiency = [&](std::string where, double value, double most = 1) {

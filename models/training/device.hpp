@@ -39,7 +39,6 @@ enum class Optimizer {
   adam_foreach,  // PyTorch's multi-tensor Adam, one pass for each operation: 60 (measured: TrioSim, VGG-13 on an H100)
 };
 std::string_view name_of(Optimizer);
-std::optional<Optimizer> optimizer_named(std::string_view);
 
 struct ComputeRequest {
   int batch = 1;

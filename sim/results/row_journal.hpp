@@ -28,7 +28,6 @@ class RowJournal {
   };
   // Of the requests those that are there with all that is wanted; the others have no row.
   std::vector<Result> known(const std::vector<RowRequest>& requests, Wanted wanted) const;
-  std::size_t rows_found() const { return lines_.size(); }
 
   // The row of this place among the requests. Throws RunError where nothing can be written, from the beginning or now.
   void add(std::size_t place, const Result& result);

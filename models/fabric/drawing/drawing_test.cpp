@@ -134,6 +134,9 @@ TEST_CASE("oversubscription: cables of NICs down against cables to other switche
   CHECK(dgx->down == 64);
   CHECK(dgx->up == 8);
   CHECK(most_oversubscribed(*build(leaf_spine(4, 8, 4)))->ratio == 2.0);
+  FatTree fast_spines = leaf_spine(4, 8, 2);
+  fast_spines.fabric_link.bandwidth = 400_Gbps;
+  CHECK(most_oversubscribed(*build(fast_spines))->ratio == 1.0);
   CHECK(most_oversubscribed(*build(FabricSpec(leaf_spine(4, 1, 4)), server_preset("dgx_h100")))->ratio == 2.0);
   CHECK(!most_oversubscribed(*build(Star{.nodes = 4, .host_link = link_100g})));
 }
