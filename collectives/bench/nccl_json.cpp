@@ -1,6 +1,7 @@
 #include "collectives/bench/nccl_json.hpp"
 
 #include "collectives/registry/measured_label.hpp"
+#include "collectives/transports/socket_address.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,7 +96,7 @@ Json config_of(const Settings& s, const RunWritten& written) {
   Json devices = Json::array();
   for (Rank r = 0; r < s.ranks; ++r) {
     const auto at = static_cast<std::size_t>(r);
-    const std::string host = at < s.hosts.size() ? s.hosts[at].substr(0, s.hosts[at].rfind(':')) : written.host;
+    const std::string host = at < s.hosts.size() ? host_in(s.hosts[at]) : written.host;
     devices.push_back({{"rank", r},
                        {"group", 0},
                        {"pid", static_cast<std::int64_t>(::getpid())},

@@ -39,6 +39,9 @@ Addresses resolve(const std::string& address, int type, int flags) {
   return {found, ::freeaddrinfo};
 }
 
+std::string host_in(const std::string& address) { return address.substr(0, address.rfind(':')); }
+std::string port_in(const std::string& address) { return address.substr(address.rfind(':') + 1); }
+
 std::string port_of(int descriptor) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;

@@ -22,12 +22,11 @@ constexpr std::chrono::milliseconds nap{100};   // then look whether time is up
 std::string address_of(const std::string& host, const std::string& port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
-std::string host_in(const std::string& address) { return address.substr(0, address.rfind(':')); }
-std::string port_in(const std::string& address) { return address.substr(address.rfind(':') + 1); }
 
 bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "localhost" || host == "[::1]" || host == "::1" || host == "::ffff:127.0.0.1";
 }
+
 // At all of this machine's addresses, unless the meeting is one of this machine alone: its name may stand for the loopback here and for
 // another address elsewhere.
 std::string listening_at(const std::string& meeting, const std::string& port) {

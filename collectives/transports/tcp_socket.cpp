@@ -168,7 +168,7 @@ std::optional<Socket::Written> Socket::write_some_without_copy(std::span<const s
 Socket::Finished Socket::finished_writes() const { return {}; }
 #endif
 
-TcpListener::TcpListener(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {
+TcpListener::TcpListener(const std::string& address) : host_(host_in(address)) {
   const Addresses found = resolve(address, SOCK_STREAM, AI_PASSIVE);
   socket_ = Socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
   const int on = 1;

@@ -1,5 +1,6 @@
 #include "collectives/bench/worlds/worlds.hpp"
 
+#include "collectives/transports/socket_address.hpp"
 #include "collectives/transports/tcp.hpp"
 #include "collectives/transports/tcp_rendezvous.hpp"
 #include "collectives/transports/threads.hpp"
@@ -39,8 +40,6 @@ TcpSettings tcp_settings(const Settings& s) {
           .job = job_of(s),
           .secret = s.secret};
 }
-
-std::string host_in(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 class Tcp final : public World {
  public:

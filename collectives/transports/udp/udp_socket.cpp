@@ -37,7 +37,7 @@ std::optional<std::size_t> datagram_bytes(msghdr& message) {
 
 }  // namespace
 
-UdpSocket::UdpSocket(const std::string& address) : host_(address.substr(0, address.rfind(':'))) {
+UdpSocket::UdpSocket(const std::string& address) : host_(host_in(address)) {
   const Addresses found = resolve(address, SOCK_DGRAM, AI_PASSIVE);
   socket_ = Socket(::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol));
   if (!socket_.open() || ::bind(socket_.descriptor(), found->ai_addr, found->ai_addrlen) != 0)
