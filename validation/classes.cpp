@@ -219,8 +219,6 @@ JudgedClass judge(const std::string& name, std::vector<Member>& members) {
   return out;
 }
 
-Json error_in(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
-
 }  // namespace
 
 HardwareProfile middle_of(const std::vector<HardwareProfile>& profiles, const Undetermined& undetermined) {
@@ -315,7 +313,7 @@ std::vector<std::pair<std::filesystem::path, std::string>> class_profiles(const 
       if (key != "profile") text[key] = {{"value", value}, {"source", source}};
     text["calibration"] = {{"command", "weft validate --renew"},
                            {"valid_for", valid_range(points, clusters, patterns)},
-                           {"held_out_error", error_in(judged.error)},
+                           {"held_out_error", errors_of(judged.error)},
                            {"held_out", "each system of the class in turn, predicted from the others"}};
     out.emplace_back(project_scenarios() / "hardware" / (judged.name + ".json"), text.dump(2) + "\n");
   }

@@ -3,6 +3,7 @@
 #include "models/training/read.hpp"
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "validation/fit/profile_text.hpp"
 #include "validation/fit/rounding.hpp"
 
 #include <algorithm>
@@ -25,8 +26,6 @@ ErrorSummary error_of(const std::vector<MeasuredBackward>& passes, const DeviceP
   }
   return summarise(std::move(errors));
 }
-
-Json in_json(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
 
 // The text of the device's file with the fitted numbers in their places.
 Json with_fitted(Json text, const DeviceProfile& device, const std::string& dtype, const std::vector<std::string>& parameters) {
@@ -74,8 +73,8 @@ void refit_device(const Reference& reference, std::ostream& out) {
   json["description"] = fmt::format("Fitted to {}.", reference.about);
   json["calibration"] = {{"command", fmt::format("weft validate --refit validation/references/{}.json", reference.name)},
                          {"start", reference.fit->start},
-                         {"fitted_error", in_json(fitted)},
-                         {"held_out_error", in_json(held_out)}};
+                         {"fitted_error", errors_of(fitted)},
+                         {"held_out_error", errors_of(held_out)}};
   make_folder_of(reference.profile);
   write_file(reference.profile, json.dump(2) + "\n");
   out << fmt::format("# {}: fitted again, median {:.1f} %, 95th percentile {:.1f} %\n", reference.name, 100 * fitted.median,

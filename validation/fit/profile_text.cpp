@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-Json errors_of(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
-
 Json spread_of(const Spread& s) {
   return {{"starts", s.starts},
           {"median", {four_decimals(s.min_median), four_decimals(s.max_median)}},
@@ -21,6 +19,8 @@ Json spread_of(const Spread& s) {
 }
 
 }  // namespace
+
+Json errors_of(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
 
 Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Scenario*>& clusters,
                  const std::set<NcclAlgorithm>& patterns) {
