@@ -71,7 +71,7 @@ void AtpServer::ask_for_floats(Wire& wire, Result& r) {
   r.parts.resize(tree_.members.size());
 }
 
-// Who sends anything else again has not heard of it.
+// Who retransmits anything else has not heard of it.
 void AtpServer::add_floats(Wire& wire, Datagram datagram, const AtpHeader& h) {
   Result& r = result_of(h.sequence);
   read_workers(h);
@@ -132,7 +132,7 @@ void AtpServer::add(Result& r, const Datagram& datagram, const AtpHeader& h) {
   const std::span<std::uint64_t> have = counted(h.sequence);
   int more = 0;
   for (std::size_t i = 0; i < words_; ++i) {
-    if ((have[i] & workers_[i]) != 0) {  // a sum cannot be taken apart: those of it that are missing will send again
+    if ((have[i] & workers_[i]) != 0) {  // a sum cannot be taken apart: those of it that are missing will retransmit
       ++statistics_.ignored;
       return;
     }

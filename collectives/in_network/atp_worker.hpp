@@ -1,4 +1,4 @@
-// ATP's worker: sends its gradients under a window, takes parameters as acknowledgements, and sends again what got lost.
+// ATP's worker: sends its gradients under a window, takes parameters as acknowledgements, and retransmits what was lost.
 //
 // The paper (section 3.5) takes three acknowledgements out of order for a loss of the oldest packet. Here this holds for each
 // packet and each time it is sent: it is lost when what was sent three or more transmissions later has come back, so that many

@@ -73,8 +73,8 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
       constexpr double binding = 0.99;
       if (packets == 0 || sent == 0) return {};
       const double idle = (round_trip - packets * each).seconds(),
-                   at_ceiling = static_cast<double>(sent) / static_cast<double>(packets) * round_trip.seconds();
-      if (idle <= 0 || took.seconds() * binding > at_ceiling) return {};
+                   at_rate_cap = static_cast<double>(sent) / static_cast<double>(packets) * round_trip.seconds();
+      if (idle <= 0 || took.seconds() * binding > at_rate_cap) return {};
       return rounded_ps(idle * static_cast<double>((sent - 1) % packets + 1) / static_cast<double>(packets) * 1e12);
     }
   };

@@ -226,7 +226,7 @@ TEST_CASE("in-network: on flow a link is used as much with iterations as without
   CHECK(row(atp(64))[1] == 0);
 }
 
-TEST_CASE("in-network: SwitchML by default waits for its pool's packets before it sends them again") {
+TEST_CASE("in-network: SwitchML by default waits for its pool's packets before it retransmits them") {
   // 512 slots of 180 B at 100 Mb/s are 7.4 ms; 4 MB are 31250 packets of 14.4 us.
   Scenario slow = star(9, 8, NetworkKind::packet);
   slow.fabric.spec.emplace<Star>(Star{.nodes = 9, .host_link = {100_Mbps, 1_us}});
@@ -239,7 +239,7 @@ TEST_CASE("in-network: SwitchML by default waits for its pool's packets before i
   CHECK(time < 10 * 7812 * 14.4);
 }
 
-TEST_CASE("in-network: ATP by default waits for two round trips, so that long cables are no reason to send again") {
+TEST_CASE("in-network: ATP by default waits for two round trips, so that long cables are no reason to retransmit") {
   Scenario far = star(9, 8, NetworkKind::packet);
   std::get<Star>(far.fabric.spec).host_link.latency = 100_us;
   CHECK(in_child([&] { return std::to_string(simulate(far, atp(1 << 20), 4_MB).in_network->jobs.at(0).timeouts); }) == "0");

@@ -79,7 +79,7 @@ TEST_CASE("packet: a NIC sends what its cable carries: messages, headers and ret
   }
 }
 
-TEST_CASE("packet: cables whose round trip is longer than the timeout are no reason to send again") {
+TEST_CASE("packet: cables whose round trip is longer than the timeout are no reason to retransmit") {
   const auto star = build(Star{.nodes = 2, .host_link = {100_Gbps, 300_us}});
   PacketSettings settings{.transport = PacketTransport::dctcp};
   settings.pfc.on = false;
