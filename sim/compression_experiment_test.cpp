@@ -1,8 +1,7 @@
 // Compressed all-reduces of scenarios through the whole simulator.
 #include "sim/cases/compression_check.hpp"
-#include "sim/cases/testing.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/experiment.hpp"
+#include "sim/testing.hpp"
 
 using namespace weft;
 using namespace weft::literals;
@@ -26,11 +25,6 @@ SimTime time_of(const Json& json) {
   const Scenario s = only(json);
   const AlgorithmChoice& row = s.workload.algorithms.front();
   return {std::stoll(in_child([&] { return std::to_string(simulate(s, row, s.workload.sizes.front()).time.ps); }))};
-}
-
-Row outcome(const Json& json) {
-  const Scenario s = only(json);
-  return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
 }
 
 SimTime in_kernels(const char* name) { return cpu_core_rates().time(plan({.name = name}, 1'000'000, {.ranks = 4})); }
@@ -63,13 +57,13 @@ TEST_CASE("a compressed all-reduce takes the same time on all networks") {
 TEST_CASE("a compressed all-reduce sends what its plan says, and says what its kernels take") {
   for (const char* name : {"gs_sgd", "gtopk", "sketched_sgd", "topk_allgather"}) {
     CAPTURE(name);
-    const Row out = outcome(scenario(name));
+    const Row out = first_row(scenario(name));
     CHECK(out.wire_bytes_per_rank.count == plan({.name = name}, 1'000'000, {.ranks = 4}).max_bytes_sent());
     CHECK(out.size == 4_MB);
     CHECK(out.compressed->kernels > SimTime{});
     CHECK(out.compressed->kernels == in_kernels(name));
   }
-  CHECK(outcome(scenario("dense")).compressed->kernels == SimTime{});
+  CHECK(first_row(scenario("dense")).compressed->kernels == SimTime{});
 }
 
 TEST_CASE("larger k, more elements, slower links and more ranks take longer; a faster processor less long") {
@@ -114,7 +108,7 @@ TEST_CASE("training: gradients are compressed bucket by bucket, on the GPU that 
     json["fabric"]["link"]["bandwidth"] = bandwidth;
     json["workload"].erase("size");
     json["workload"].update(Json{{"model", "resnet50"}, {"device", "v100"}, {"batch_per_gpu", 32}, {"engine", engine}, {"iterations", 2}});
-    return outcome(json);
+    return first_row(json);
   };
   for (const char* engine : {"none", "ddp", "horovod", "aiacc"}) {
     CAPTURE(engine);
@@ -163,7 +157,7 @@ TEST_CASE("training: ranks that share a model compress their part with those tha
     json["workload"].erase("size");
     json["workload"].update(
         Json{{"model", "resnet20"}, {"device", "v100"}, {"batch_per_gpu", 8}, {"engine", "ddp"}, {"model_parallel", parts}});
-    return outcome(json);
+    return first_row(json);
   };
   for (const char* compression : {"gtopk", "gs_sgd", "sketched_sgd"}) {
     CAPTURE(compression);

@@ -1,9 +1,8 @@
 // Parameter servers through the whole simulator: closed forms on a star, every network, jobs.
-#include "sim/cases/cases.hpp"
 #include "sim/cases/jobs.hpp"
 #include "sim/engine/in_child.hpp"
-#include "sim/experiment.hpp"
 #include "sim/scenario/profiles.hpp"
+#include "sim/testing.hpp"
 
 #include <map>
 #include <sstream>
@@ -14,14 +13,6 @@
 using namespace weft;
 
 namespace {
-
-Scenario star(int nodes, int ranks, NetworkKind network) {
-  Scenario s;
-  s.fabric.spec.emplace<Star>(Star{.nodes = nodes, .host_link = {100_Gbps, 1_us}});
-  s.workload.ranks = ranks;
-  s.network = network;
-  return s;
-}
 
 AlgorithmChoice on(ServerHosts hosts, int servers, int pieces = 1) {
   return {"parameter_server", {.servers = servers, .server_hosts = hosts, .pieces = pieces}};

@@ -1,6 +1,5 @@
 // Switches between servers that add for NCCL, on the network `flow`.
-#include "sim/cases/testing.hpp"
-#include "sim/experiment.hpp"
+#include "sim/testing.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,11 +24,6 @@ Json rail_servers(int ranks, const char* algorithm) {
   json["server"] = Json::parse(R"({"preset": "dgx_h100", "wiring": "rails"})");
   json["workload"]["size"] = "1GiB";
   return json;
-}
-
-Row first_row(const Json& json) {
-  const Scenario s = cases_of(json).front().scenario;
-  return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
 }
 
 double us(const Json& json) { return first_row(json).time.microseconds(); }

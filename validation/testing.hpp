@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/problems_of.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "sim/files/files.hpp"
 
@@ -21,14 +22,6 @@ inline std::string star_scenario(int nodes) {
   return text;
 }
 
-template <class F>
-std::vector<std::string> problems_of(F&& f) {
-  try {
-    f();
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
-}
+using Lines = std::vector<std::string>;
 
 }  // namespace weft

@@ -12,7 +12,6 @@
 
 using namespace weft;
 using namespace weft::literals;
-using Lines = std::vector<std::string>;
 
 namespace {
 

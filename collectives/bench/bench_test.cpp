@@ -3,9 +3,9 @@
 #include "collectives/bench/testing.hpp"
 #include "collectives/bench/worlds/processes.hpp"
 #include "collectives/bench/worlds/worlds.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <vector>
@@ -207,8 +207,8 @@ TEST_CASE("bench: all collectives run, counted as nccl-tests counts") {
 }
 
 TEST_CASE("bench: a trace holds every operation of one run") {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("weft_bench_test_{}.json", ::getpid());
-  const std::string path = file.string();
+  const ScratchFolder folder;
+  const std::string path = folder / "trace.json";
   const Heard heard = measured_on_threads({"-n", "2", "-b", "1K", "--iterations", "2", "--trace", path});
   REQUIRE(heard.traces.size() == 1);
   REQUIRE(heard.clocks.size() == 2);
@@ -229,7 +229,6 @@ TEST_CASE("bench: a trace holds every operation of one run") {
   CHECK(lines[1]["algorithm"] == "ring");
   CHECK(lines[1]["times_us"].size() == 2);
   CHECK(lines[2]["op"] == "receive_reduce");
-  std::filesystem::remove(file);
 }
 
 TEST_CASE("bench: local processes end with the worst status, and each complaint is heard once") {

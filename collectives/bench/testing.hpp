@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/bench/measure.hpp"
-#include "kernels/base/error.hpp"
+#include "kernels/testing/problems_of.hpp"
 
 #include <string>
 #include <vector>
@@ -16,12 +16,7 @@ inline Settings settings_of(const std::vector<std::string>& flags) {
 }
 
 inline std::vector<std::string> problems_of(const std::vector<std::string>& flags) {
-  try {
-    settings_of(flags);
-  } catch (const InputError& e) {
-    return e.problems();
-  }
-  return {};
+  return weft::problems_of([&] { settings_of(flags); });
 }
 
 struct Heard {

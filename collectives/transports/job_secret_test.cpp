@@ -1,13 +1,12 @@
 #include "collectives/transports/job_secret.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 using namespace weft;
 
@@ -47,11 +46,9 @@ TEST_CASE("job secret: one changed bit anywhere is seen, and no two secrets are 
 }
 
 TEST_CASE("job secret: it is the content of a file, and a file without one is refused") {
-  const std::string path = std::filesystem::temp_directory_path() / fmt::format("weft_job_secret_test.{}", ::getpid());
-  const auto holding = [&](const std::string& text) {
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  };
+  const ScratchFolder folder;
+  const std::string path = folder / "secret";
+  const auto holding = [&](const std::string& text) { return folder.file("secret", text).string(); };
   CHECK(secret_in_file(holding("open sesame\r\n")) == "open sesame");
   CHECK(secret_in_file(holding(std::string(4096, 'x'))).size() == 4096);
   CHECK_THROWS_WITH_AS(secret_in_file(holding(std::string(4097, 'x'))), (path + ": a job's secret is at most 4096 bytes").c_str(),

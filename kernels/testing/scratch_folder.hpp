@@ -30,6 +30,7 @@ class ScratchFolder {
     return path_ / name;
   }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;

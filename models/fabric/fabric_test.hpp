@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/fabric/fabric.hpp"
+#include "models/fabric/fat_tree.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,6 +13,10 @@
 namespace weft::test {
 
 inline constexpr LinkSpec link_100g{BitsPerSecond{100'000'000'000}, SimTime{500'000}};
+
+inline FatTree leaf_spine(int leaves, int nodes_per_leaf, int spines) {
+  return {.leaves = leaves, .nodes_per_leaf = nodes_per_leaf, .spines = spines, .host_link = link_100g, .fabric_link = link_100g};
+}
 
 inline std::vector<Hop> path_of(const Fabric& fabric, int from, int to, int choice) {
   std::vector<Hop> path;

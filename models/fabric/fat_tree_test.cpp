@@ -7,12 +7,10 @@
 
 namespace weft {
 using test::drawn;
+using test::leaf_spine;
 using test::link_100g;
 
 namespace {
-FatTree leaf_spine(int leaves, int nodes_per_leaf, int spines) {
-  return {.leaves = leaves, .nodes_per_leaf = nodes_per_leaf, .spines = spines, .host_link = link_100g, .fabric_link = link_100g};
-}
 FatTree three_tiers(int k) { return {.k = k, .host_link = link_100g, .fabric_link = link_100g}; }
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "models/training/read.hpp"
 
+#include "kernels/testing/problems_of.hpp"
+
 #include <doctest/doctest.h>
 
 namespace weft {
@@ -10,13 +12,8 @@ constexpr std::string_view good = R"({ "schema": 1, "name": "mine", "batch": 32,
   { "name": "relu", "parameters": 0, "forward": "10us", "backward": "20us" },
   { "name": "fc", "parameters": { "weight": 512000, "bias": 1000 }, "forward": "1.5GFLOP", "backward": "540us" } ] })";
 
-std::vector<std::string> problems_of(std::string_view text) {
-  try {
-    read_model(text, "m.json");
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+std::vector<std::string> problems_in(std::string_view text) {
+  return problems_of([&] { read_model(text, "m.json"); });
 }
 
 }  // namespace
@@ -44,7 +41,7 @@ TEST_CASE("measured times replace the estimates of a known network") {
 }
 
 TEST_CASE("everything that is wrong with a model is said at once, with its place") {
-  CHECK(problems_of(R"({"schema": 2, "name": "x", "layrs": [], "layers": [
+  CHECK(problems_in(R"({"schema": 2, "name": "x", "layrs": [], "layers": [
       {"name": "a", "parameters": -4, "forward": 12, "backward": "1ms"},
       {"name": "a", "parameters": 1.5, "forward": "-1GFLOP", "backward": "1parsec", "kind": "magic"}, 7]})") ==
         std::vector<std::string>{
@@ -54,7 +51,7 @@ TEST_CASE("everything that is wrong with a model is said at once, with its place
             "(\"350us\"), got 12",
             "m.json: /layers/1/parameters: must be a whole number, got 1.5",
             "m.json: /layers/1/kind: must be convolution, convolution_3x3, matrix_product or memory_bound, got \"magic\"",
-            problems_of(R"({"schema": 1, "name": "x", "layers": [
+            problems_in(R"({"schema": 1, "name": "x", "layers": [
       {"name": "a", "parameters": 1, "forward": "1us", "backward": "1us"},
       {"name": "b", "parameters": 1, "forward": "1us", "backward": "1parsec"}]})")[0],
             "m.json: /layers/2: must be an object, got 7", "m.json: /layers: must have a parameter: there is nothing to reduce",
@@ -65,16 +62,16 @@ TEST_CASE("everything that is wrong with a model is said at once, with its place
 }
 
 TEST_CASE("texts that are no tables are refused") {
-  CHECK(problems_of("[")[0] == "m.json: line 1, column 2: the text ends in the middle of the JSON (truncated?)");
-  CHECK(problems_of("{\"schema\": 1,\n \"batch\": 1e400}")[0] == "m.json: line 2, column 15: not JSON: number overflow parsing '1e400'");
+  CHECK(problems_in("[")[0] == "m.json: line 1, column 2: the text ends in the middle of the JSON (truncated?)");
+  CHECK(problems_in("{\"schema\": 1,\n \"batch\": 1e400}")[0] == "m.json: line 2, column 15: not JSON: number overflow parsing '1e400'");
   CHECK_THROWS_WITH_AS(read_device("{\"schema\": -1e400}", "d.json"),
                        "d.json: line 1, column 17: not JSON: number overflow parsing '-1e400'", InputError);
-  CHECK(problems_of("[]")[0] == "m.json: : must be an object, got []");
-  CHECK(problems_of(R"({"schema": 1, "name": "x", "layers": []})")[0] == "m.json: /layers: must have at least one layer");
-  CHECK(problems_of(
+  CHECK(problems_in("[]")[0] == "m.json: : must be an object, got []");
+  CHECK(problems_in(R"({"schema": 1, "name": "x", "layers": []})")[0] == "m.json: /layers: must have at least one layer");
+  CHECK(problems_in(
             R"({"schema": 1, "name": "mine", "base": "resnet50", "layers": [{"name": "fd", "forward": "1us", "backward": "1us"}]})")[0] ==
         "m.json: /layers/0/name: \"fd\" is no layer of the base resnet50");
-  CHECK(problems_of(R"({"schema": 1, "base": "rasnet50", "layers": []})")[0].starts_with("m.json: /base: model: there is no \"rasnet50\""));
+  CHECK(problems_in(R"({"schema": 1, "base": "rasnet50", "layers": []})")[0].starts_with("m.json: /base: model: there is no \"rasnet50\""));
 }
 
 TEST_CASE("a device profile without a source for each number is refused") {

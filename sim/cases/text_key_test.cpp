@@ -1,14 +1,14 @@
 #include "sim/cases/text_key.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/files/files.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 using namespace weft;
 
 TEST_CASE("files are known again by what they hold, those in a folder too") {
-  const auto folder = std::filesystem::temp_directory_path() / ("weft_text_key_" + std::to_string(::getpid()));
+  const ScratchFolder folder;
   std::filesystem::create_directories(folder / "traces");
   write_file(folder / "a.xml", "one");
   write_file(folder / "traces" / "0.et", "rank 0");
@@ -22,5 +22,4 @@ TEST_CASE("files are known again by what they hold, those in a folder too") {
   write_file(folder / "traces" / "0.et", "rank 1");
   CHECK(key_of(named) != changed);
   CHECK(key_of(std::set{folder / "a.xml"}) != key_of(named));
-  std::filesystem::remove_all(folder);
 }

@@ -1,51 +1,17 @@
 // The program as its users meet it: what it prints and its exit status.
+#include "kernels/testing/scratch_folder.hpp"
+#include "kernels/testing/shell.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/scenario/networks.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <fstream>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace weft;
 
 namespace {
 
-struct Ran {
-  int status = -1;
-  std::string printed;  // stdout and stderr together
-};
-
-Ran shell(const std::string& command) {
-  Ran out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer;
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
-  out.status = WEXITSTATUS(::pclose(pipe));
-  return out;
-}
-
 Ran weft_program(const std::string& arguments) { return shell(fmt::format("{} {} 2>&1", WEFT_BINARY, arguments)); }
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_program_{}", ::getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return (path_ / name).string();
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string small_scenario() {
   Json json = good_scenario();
@@ -63,10 +29,10 @@ Json but_for_wall_time(const std::filesystem::path& file) {
 }  // namespace
 
 TEST_CASE("what is more than simulating is another program, and without it only that is missing") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string alone = (folder / "weft").string();
   std::filesystem::copy_file(WEFT_BINARY, alone);
-  const std::string scenario = folder.write("small.json", small_scenario());
+  const std::string scenario = folder.file("small.json", small_scenario());
   CHECK(shell(alone + " run --quiet " + scenario + " 2>&1").status == 0);
   CHECK(shell(alone + " --version").printed == weft_program("--version").printed);
   const Ran calibrate = shell(alone + " calibrate 2>&1");
@@ -76,8 +42,8 @@ TEST_CASE("what is more than simulating is another program, and without it only 
 }
 
 TEST_CASE("run prints a table, writes the files and exits with 0") {
-  const Folder folder;
-  const std::string file = folder.write("small.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string file = folder.file("small.json", small_scenario());
   const Ran ran = weft_program("run " + file + " --trace --quiet -o " + (folder / "out").string());
   CAPTURE(ran.printed);
   CHECK(ran.status == 0);
@@ -89,8 +55,8 @@ TEST_CASE("run prints a table, writes the files and exits with 0") {
 }
 
 TEST_CASE("a run may be repeated into its folder; another scenario's results and other files are replaced only by force") {
-  const Folder folder;
-  const std::string first = folder.write("first.json", small_scenario()), out = " --quiet -o " + (folder / "out").string();
+  const ScratchFolder folder;
+  const std::string first = folder.file("first.json", small_scenario()), out = " --quiet -o " + (folder / "out").string();
   REQUIRE(weft_program("run " + first + out + " --trace").status == 0);
   CHECK(weft_program("run " + first + out).status == 0);
   CHECK(!std::filesystem::exists(folder / "out/trace.json"));
@@ -102,8 +68,8 @@ TEST_CASE("a run may be repeated into its folder; another scenario's results and
 }
 
 TEST_CASE("results that cannot be written cost neither the rows nor the table, and leave nothing behind") {
-  const Folder folder;
-  const std::string file = folder.write("small.json", small_scenario()), out = (folder / "out").string();
+  const ScratchFolder folder;
+  const std::string file = folder.file("small.json", small_scenario()), out = (folder / "out").string();
   const Ran ran = shell("trap '' XFSZ; ulimit -f 0; " + std::string(WEFT_BINARY) + " run " + file + " -o " + out + " 2>&1");
   CAPTURE(ran.printed);
   CHECK(ran.status == 1);
@@ -113,8 +79,8 @@ TEST_CASE("results that cannot be written cost neither the rows nor the table, a
 }
 
 TEST_CASE("what cannot be printed fails the command, whichever it is") {
-  const Folder folder;
-  const std::string file = folder.write("small.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string file = folder.file("small.json", small_scenario());
   for (const std::string& command :
        {"run " + file, "show " + file, "check " + file, "topo " + file, std::string("schema"), std::string("list")}) {
     CAPTURE(command);
@@ -126,8 +92,8 @@ TEST_CASE("what cannot be printed fails the command, whichever it is") {
 
 TEST_CASE("what ns-3 cannot carry is refused before anything runs") {
   if (!traits_of(NetworkKind::ns3).in_this_build) return;
-  const Folder folder;
-  const std::string file = folder.write("small.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string file = folder.file("small.json", small_scenario());
   for (const char* command : {"run", "check"}) {
     CAPTURE(command);
     const Ran ran = weft_program(fmt::format("{} {} --network ns3 --set /fabric/switches=64", command, file));
@@ -137,14 +103,14 @@ TEST_CASE("what ns-3 cannot carry is refused before anything runs") {
 }
 
 TEST_CASE("links that packets cannot pass are found before anything runs, where messages of the workload or of a job pass them") {
-  const Folder folder;
+  const ScratchFolder folder;
   Json json = Json::parse(
       R"({"schema": 1, "name": "p", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}},
         "server": "single_nic", "hardware": "ideal", "network": "packet", "workload": {"algorithm": "ring", "size": "64KiB", "ranks": 8}})");
   const char* what =
       "network \"packet\" serves every link at one rate, but server0/socket0-socket1->server0/socket1#2 has \"contention\" with a "
       "\"two_way_rate\" in the server: use network \"flow\", or set the link's contention to \"none\"\n";
-  const std::string file = folder.write("p.json", json.dump());
+  const std::string file = folder.file("p.json", json.dump());
   for (const char* command : {"run", "check"}) {
     const Ran ran = weft_program(fmt::format("{} {}", command, file));
     CHECK(ran.status == 2);
@@ -154,11 +120,11 @@ TEST_CASE("links that packets cannot pass are found before anything runs, where 
   }
   json["workload"]["ranks"] = 2;
   json["jobs"] = Json::parse(R"([{"ranks": 4, "share_endpoints": true}])");
-  CHECK(weft_program("run " + folder.write("p.json", json.dump())).printed == fmt::format("p: ring, 64KiB: /jobs/0: {}", what));
+  CHECK(weft_program("run " + folder.file("p.json", json.dump()).string()).printed == fmt::format("p: ring, 64KiB: /jobs/0: {}", what));
   json.erase("jobs");
   const auto refused = [&](const char* workload) {
     json["workload"] = Json::parse(workload);
-    const Ran ran = weft_program("check " + folder.write("p.json", json.dump()));
+    const Ran ran = weft_program("check " + folder.file("p.json", json.dump()).string());
     CAPTURE(ran.printed);
     const auto lines = std::ranges::count(ran.printed, '\n');
     return ran.status == 2 && ran.printed.find("/network: network \"packet\" serves every link at one rate") != ran.printed.npos ? lines
@@ -172,11 +138,11 @@ TEST_CASE("links that packets cannot pass are found before anything runs, where 
 }
 
 TEST_CASE("the same scenario twice gives the same results, but for wall time") {
-  const Folder folder;
+  const ScratchFolder folder;
   Json json = Json::parse(small_scenario());
   json["placement"] = "random";
   json["start_skew"] = {{"max", "10us"}};
-  const std::string file = folder.write("small.json", json.dump());
+  const std::string file = folder.file("small.json", json.dump());
   REQUIRE(weft_program("run " + file + " -o " + (folder / "a").string()).status == 0);
   REQUIRE(weft_program("run " + file + " -o " + (folder / "b").string()).status == 0);
   CHECK(but_for_wall_time(folder / "a/results.json") == but_for_wall_time(folder / "b/results.json"));
@@ -185,9 +151,9 @@ TEST_CASE("the same scenario twice gives the same results, but for wall time") {
 }
 
 TEST_CASE("bad input exits with 2 and says where, before anything runs") {
-  const Folder folder;
-  const std::string good = folder.write("good.json", small_scenario()), empty = folder.write("empty.json", ""),
-                    cut = folder.write("cut.json", small_scenario().substr(0, 40));
+  const ScratchFolder folder;
+  const std::string good = folder.file("good.json", small_scenario()), empty = folder.file("empty.json", ""),
+                    cut = folder.file("cut.json", small_scenario().substr(0, 40));
   const std::vector<std::pair<std::string, std::string>> commands = {
       {"run " + empty, empty + ": the text is empty; a JSON object was expected\n"},
       {"check " + cut, cut + ": line 1, column 41: the text ends in the middle of the JSON (truncated?)\n"},
@@ -238,15 +204,15 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
 }
 
 TEST_CASE("the problems of several files come together") {
-  const Folder folder;
-  const std::string a = folder.write("a.json", ""), b = folder.write("b.json", "[]");
+  const ScratchFolder folder;
+  const std::string a = folder.file("a.json", ""), b = folder.file("b.json", "[]");
   CHECK(weft_program("check " + a + " " + b).printed ==
         a + ": the text is empty; a JSON object was expected\n" + b + ": must be an object, got []\n");
 }
 
 TEST_CASE("check proves what it can, and fails for a fabric that can deadlock") {
-  const Folder folder;
-  const std::string good = folder.write("good.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string good = folder.file("good.json", small_scenario());
   const Ran ran = weft_program("check " + good);
   CAPTURE(ran.printed);
   CHECK(ran.status == 0);
@@ -263,9 +229,9 @@ TEST_CASE("check proves what it can, and fails for a fabric that can deadlock") 
 }
 
 TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, whatever else goes on") {
-  const Folder folder;
+  const ScratchFolder folder;
   // Switches in a ring, two nodes of each in an all-to-all, two others that send to each other for ever.
-  const std::string deadlock = folder.write("deadlock.json", R"({
+  const std::string deadlock = folder.file("deadlock.json", R"({
     "schema": 1, "name": "deadlock", "network": "packet",
     "fabric": { "type": "torus", "dims": [6], "nodes_per_switch": 4, "priorities": 1, "link": { "bandwidth": "100Gbps", "latency": "500ns" } },
     "workload": { "collective": "alltoall", "algorithm": "direct", "size": "4MiB", "ranks": 12 },
@@ -279,7 +245,7 @@ TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, what
   CHECK(named.printed.find("deadlock: each of these queues is paused until the next one drains: switch0->switch5 (priority 0) -> ") !=
         std::string::npos);
   // A worker of ATP whose cable has failed: all others try again for ever.
-  const std::string lost = folder.write("lost.json", R"({
+  const std::string lost = folder.file("lost.json", R"({
     "schema": 1, "name": "lost", "network": "packet",
     "fabric": { "type": "star", "nodes": 5, "link": { "bandwidth": "100Gbps", "latency": "1us" } },
     "workload": { "algorithm": ["atp", "switchml"], "size": "256KiB", "ranks": 4 },
@@ -293,8 +259,8 @@ TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, what
 }
 
 TEST_CASE("topo writes a graph that a scenario can hold") {
-  const Folder folder;
-  const std::string good = folder.write("good.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string good = folder.file("good.json", small_scenario());
   const Ran graph = weft_program("topo --json " + good);
   REQUIRE(graph.status == 0);
   Json json = good_scenario();
@@ -314,12 +280,12 @@ TEST_CASE("topo writes a graph that a scenario can hold") {
 }
 
 TEST_CASE("topo makes up no devices of a SimGrid platform, and says what a graph cannot carry") {
-  const Folder folder;
+  const ScratchFolder folder;
   // Four hosts on a router with a cable each, up and down.
-  folder.write(
+  folder.file(
       "p.xml",
       R"(<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/></platform>)");
-  const std::string platform = folder.write("platform.json", R"({"schema": 1, "name": "p", "hardware": "ideal",
+  const std::string platform = folder.file("platform.json", R"({"schema": 1, "name": "p", "hardware": "ideal",
       "fabric": {"type": "simgrid", "file": "p.xml"}, "workload": {"algorithm": "ring", "size": "1MiB"}})");
   CHECK(weft_program("topo " + platform).printed.find("  4 endpoints, 8 links, 1 priority\n") != std::string::npos);
   for (const char* format : {"--json", "--dot", "--svg", "--simgrid"}) {
@@ -334,25 +300,26 @@ TEST_CASE("topo makes up no devices of a SimGrid platform, and says what a graph
   json["fabric"] = Json::parse(R"({"type": "star", "nodes": 2, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
   json["server"] = "dgx_a100";
   json["workload"]["algorithm"] = "ring";
-  const std::string servers = folder.write("servers.json", json.dump());
+  const std::string servers = folder.file("servers.json", json.dump());
   CHECK(weft_program("topo --json " + servers).printed.find("but not which NIC a GPU uses") != std::string::npos);
   json.erase("server");
   json["fabric"] = Json::parse(R"({"type": "fat_tree", "k": 4, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
-  CHECK(weft_program("topo --json " + folder.write("tree.json", json.dump())).printed.find("in another order") != std::string::npos);
+  CHECK(weft_program("topo --json " + folder.file("tree.json", json.dump()).string()).printed.find("in another order") !=
+        std::string::npos);
   json["fabric"] =
       Json::parse(R"({"type": "torus", "dims": [3, 4], "nodes_per_switch": 1, "link": {"bandwidth": "100Gbps", "latency": "1us"}})");
-  CHECK(weft_program("topo --json " + folder.write("torus.json", json.dump())).printed.find("not its rules for paths") !=
+  CHECK(weft_program("topo --json " + folder.file("torus.json", json.dump()).string()).printed.find("not its rules for paths") !=
         std::string::npos);
-  const Ran two = weft_program("topo --json " + folder.write("two.json", good_scenario().dump()) + " --network packet");
+  const Ran two = weft_program("topo --json " + folder.file("two.json", good_scenario().dump()).string() + " --network packet");
   CHECK(two.printed.find("a graph has one priority, the bigraph has 2") != std::string::npos);
 }
 
 TEST_CASE("show, schema, list and version print what they promise") {
-  const Folder folder;
-  const std::string good = folder.write("good.json", small_scenario());
+  const ScratchFolder folder;
+  const std::string good = folder.file("good.json", small_scenario());
   const Ran shown_once = weft_program("show " + good);
   REQUIRE(shown_once.status == 0);
-  CHECK(weft_program("show " + folder.write("good.json", shown_once.printed)).printed == shown_once.printed);
+  CHECK(weft_program("show " + folder.file("good.json", shown_once.printed).string()).printed == shown_once.printed);
   CHECK(weft_program("schema").printed == scenario_schema().dump(2) + "\n");
   const std::string list = weft_program("list").printed;
   for (const char* name : {"halving_doubling", "dragonfly", "simgrid", "eflops_testbed", "bfloat16", "bor"})
@@ -385,7 +352,7 @@ TEST_CASE("help explains each command, the manual page and the completion know a
 }
 
 TEST_CASE("what ships is found above the program, or where WEFT_DATA_DIR says") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::filesystem::create_directories(folder / "data/scenarios/hardware");
   std::ofstream(folder / "data/scenarios/hardware/mine.json") << R"({"schema": 1, "send_overhead": {"value": "2us", "source": "a test"}})";
   CHECK(weft_program("list").printed.find(" eflops_testbed ") != std::string::npos);

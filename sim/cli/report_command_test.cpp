@@ -1,14 +1,12 @@
 // Reports, figures and timelines as their users meet them.
+#include "kernels/testing/scratch_folder.hpp"
+#include "kernels/testing/shell.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/files/files.hpp"
 #include "sim/results/trace_testing.hpp"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace weft;
 
@@ -16,38 +14,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RanCommand {
-  int status = -1;
-  std::string printed;
-};
-
 class Workplace {
  public:
-  Workplace() : path_(fs::temp_directory_path() / fmt::format("weft_report_{}", ::getpid())) { fs::create_directories(path_); }
-  ~Workplace() { fs::remove_all(path_); }
-  fs::path operator/(const char* name) const { return path_ / name; }
+  fs::path operator/(const char* name) const { return folder_ / name; }
 
   // In this folder, stdout and stderr together.
-  RanCommand weft(const std::string& arguments) const {
-    RanCommand out;
-    FILE* pipe = ::popen(fmt::format("cd {} && {} {} 2>&1", path_.string(), WEFT_BINARY, arguments).c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::array<char, 4096> buffer;
-    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
-    out.status = WEXITSTATUS(::pclose(pipe));
-    return out;
+  Ran weft(const std::string& arguments) const {
+    return shell(fmt::format("cd {} && {} {} 2>&1", folder_.path().string(), WEFT_BINARY, arguments));
   }
-  void scenario(const Json& json) const { std::ofstream(path_ / "s.json") << json.dump(); }
+  void scenario(const Json& json) const { std::ofstream(folder_ / "s.json") << json.dump(); }
   Json trace_of(const char* text) const {
     scenario(Json::parse(text));
-    const RanCommand ran = weft("run s.json --quiet --force -o traced --trace");
+    const Ran ran = weft("run s.json --quiet --force -o traced --trace");
     CAPTURE(ran.printed);
     REQUIRE(ran.status == 0);
-    return Json::parse(read_file(path_ / "traced/trace.json"))["traceEvents"];
+    return Json::parse(read_file(folder_ / "traced/trace.json"))["traceEvents"];
   }
 
  private:
-  fs::path path_;
+  ScratchFolder folder_;
 };
 
 Json small() {
@@ -70,7 +55,7 @@ int with_name(const Json& events, const char* phase, const std::string& part) {
 TEST_CASE("a run with --report writes a page that weft report writes again from the folder") {
   const Workplace here;
   here.scenario(small());
-  const RanCommand ran = here.weft("run s.json --quiet -o out --report");
+  const Ran ran = here.weft("run s.json --quiet -o out --report");
   if (ran.printed.find("built without the library of its charts") != ran.printed.npos) {
     MESSAGE("skipped: built without D3");
     return;
@@ -83,7 +68,7 @@ TEST_CASE("a run with --report writes a page that weft report writes again from 
   CHECK(details["arguments"] == Json::parse(R"(["s.json"])"));
   for (const Json& row : details["rows"]) CHECK(row["ranks"].size() == 32);
   CHECK(details["rows"][1]["slices"].size() == 320);  // hdrm: 10 steps of 32 messages; the ring has too many to show each
-  const RanCommand again = here.weft("report out");
+  const Ran again = here.weft("report out");
   CHECK(again.status == 0);
   CHECK(again.printed == "out/report.html\n");
   CHECK(read_file(here / "out/report.html") == page);
@@ -100,7 +85,7 @@ TEST_CASE("what no report or figure can be made of is said") {
   here.scenario(small());
   REQUIRE(here.weft("run s.json --quiet -o out").status == 0);
   const auto refused = [&](const std::string& arguments, const std::string& why) {
-    const RanCommand ran = here.weft(arguments);
+    const Ran ran = here.weft(arguments);
     CAPTURE(arguments);
     CAPTURE(ran.printed);
     CHECK(ran.status == 2);

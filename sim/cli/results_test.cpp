@@ -1,11 +1,11 @@
 // What `weft run -o` writes, from the simulator on: it is as the published schema says, and every field is set by some run.
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/files/files.hpp"
 #include "sim/results/writers.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 using namespace weft;
@@ -15,16 +15,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Json results_of(const std::string& scenario) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("weft_results_test_{}", ::getpid());
-  fs::create_directories(folder);
-  std::ofstream(folder / "s.json") << scenario;
-  const int status = std::system(fmt::format("{} run --quiet --force --what-if -o {} {} >{}", WEFT_BINARY, folder.string(),
-                                             (folder / "s.json").string(), (folder / "table").string())
+  const ScratchFolder folder;
+  const int status = std::system(fmt::format("{} run --quiet --force --what-if -o {} {} >{}", WEFT_BINARY, folder.path().string(),
+                                             folder.file("s.json", scenario).string(), (folder / "table").string())
                                      .c_str());
   CHECK(status == 0);
-  const Json out = Json::parse(read_file(folder / "results.json"));
-  fs::remove_all(folder);
-  return out;
+  return Json::parse(read_file(folder / "results.json"));
 }
 
 // Small runs that have between them all that a result can say.

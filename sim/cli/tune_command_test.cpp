@@ -1,5 +1,7 @@
 #include "sim/cli/tune_command.hpp"
 
+#include "kernels/testing/problems_of.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/cli/tune_run.hpp"
@@ -7,25 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include <unistd.h>
-
 namespace weft {
 namespace {
-
-class TuneFolderOfTest {
- public:
-  TuneFolderOfTest() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_tune_{}", ::getpid())) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TuneFolderOfTest() { std::filesystem::remove_all(path_); }
-  TuneFolderOfTest(const TuneFolderOfTest&) = delete;
-  TuneFolderOfTest& operator=(const TuneFolderOfTest&) = delete;
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 // 5 x 3 x 2 points of an all-reduce on eight nodes.
 Json allreduce() {
@@ -48,18 +33,13 @@ Tuned tuned(TuneArguments arguments, const std::string& file) {
 }
 
 std::vector<std::string> refused(TuneArguments arguments, const std::string& file) {
-  try {
-    tuned(std::move(arguments), file);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+  return problems_of([&] { tuned(std::move(arguments), file); });
 }
 
 }  // namespace
 
 TEST_CASE("tune: the best of a small space is found by every method, and the scenario written runs in that time") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   const std::string file = folder / "s.json";
   write_file(file, allreduce().dump());
   const TunableScenario open = TunableScenario::load(file, {});
@@ -93,7 +73,7 @@ TEST_CASE("tune: the best of a small space is found by every method, and the sce
 }
 
 TEST_CASE("tune: the same seed writes the same table, another seed another") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   const std::string file = folder / "s.json";
   write_file(file, allreduce().dump());
   const auto table = [&](std::uint64_t seed) {
@@ -106,7 +86,7 @@ TEST_CASE("tune: the same seed writes the same table, another seed another") {
 }
 
 TEST_CASE("tune: a run that goes on ends as one that was never interrupted, and simulates only what is new") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   const std::string file = folder / "s.json";
   write_file(file, allreduce().dump());
   tuned({.evaluations = 20, .output = folder / "whole"}, file);
@@ -126,11 +106,11 @@ TEST_CASE("tune: a run that goes on ends as one that was never interrupted, and 
   write_file(file, other.dump());
   CHECK(refused({.output = folder / "parts", .resume = true}, file) ==
         Lines{fmt::format("--resume: {} is of another scenario or other choices; tune into another folder, or without --resume",
-                          folder / "parts/tune.json")});
+                          (folder / "parts/tune.json").string())});
 }
 
 TEST_CASE("tune: training is tuned for samples/s, and a cache begins with what was best for the most similar fabric") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   Json json = Json::parse(R"({"schema": 1,
     "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "5us"}},
     "workload": {"model": "resnet50", "batch_per_gpu": 8, "device": "v100", "engine": "aiacc", "algorithm": "ring"},
@@ -158,7 +138,7 @@ TEST_CASE("tune: training is tuned for samples/s, and a cache begins with what w
 }
 
 TEST_CASE("tune: options that do not go together fail by themselves, and the rest is searched") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   Json json = allreduce();  // hierarchical_ring with groups of 4 needs a multiple of 4 ranks
   json["workload"]["algorithm"] = Json::parse(R"(["ring", {"name": "hierarchical_ring", "group": 4}])");
   json["sweep"] = Json::parse(R"({"/workload/ranks": [8, 7]})");
@@ -170,7 +150,7 @@ TEST_CASE("tune: options that do not go together fail by themselves, and the res
 }
 
 TEST_CASE("tune: bad arguments and a bad scenario are refused at once") {
-  const TuneFolderOfTest folder;
+  const ScratchFolder folder;
   Json json = allreduce();
   json["sweep"] = Json::parse(R"({"/workload/algorithn": ["ring"]})");
   const std::string file = folder / "s.json";
@@ -186,7 +166,7 @@ TEST_CASE("tune: bad arguments and a bad scenario are refused at once") {
   write_file(folder / "d/best.json", "mine\n");
   CHECK(refused({.output = folder / "d"}, file) ==
         Lines{fmt::format("-o {}: {} exists and is not a result of weft tune; write to another place, or give --force to replace it",
-                          folder / "d", folder / "d/best.json")});
+                          (folder / "d").string(), (folder / "d/best.json").string())});
 }
 
 }  // namespace weft

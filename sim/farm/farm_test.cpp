@@ -1,31 +1,18 @@
 #include "sim/farm/farm.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 
 #include <cstdlib>
-#include <fstream>
 #include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 using namespace weft;
 using namespace std::chrono_literals;
 
 namespace {
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_farm_{}", ::getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 JobRanks rank_of(int rank, int ranks) { return {.rank = rank, .ranks = ranks, .here = ranks, .name = "test"}; }
 
@@ -39,8 +26,8 @@ FarmWorker::Tasks squares(std::vector<std::pair<std::size_t, std::string>>& ende
 }
 
 // What a rank gets of batches of these fingerprints.
-std::vector<std::optional<std::string>> serve(const JobRanks& job, const Folder& folder, const std::vector<std::string>& fingerprints,
-                                              const std::string& command = "weft") {
+std::vector<std::optional<std::string>> serve(const JobRanks& job, const ScratchFolder& folder,
+                                              const std::vector<std::string>& fingerprints, const std::string& command = "weft") {
   FarmWorker worker(job, folder.path(), command, 20s);
   std::vector<std::pair<std::size_t, std::string>> ended;
   std::vector<std::optional<std::string>> out;
@@ -68,7 +55,7 @@ std::vector<std::string> lead(FarmLeader& leader, const std::string& fingerprint
 }  // namespace
 
 TEST_CASE("tasks are done by all ranks, and every rank gets the results of each batch") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::vector<std::future<std::vector<std::optional<std::string>>>> others;
   std::vector<std::string> first, second;
   {
@@ -88,7 +75,7 @@ TEST_CASE("tasks are done by all ranks, and every rank gets the results of each 
 }
 
 TEST_CASE("a rank that comes late gets what is over, and one that comes too late is told so") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::future<std::vector<std::optional<std::string>>> other;
   {
     FarmLeader leader(rank_of(0, 2), folder.path(), "weft");
@@ -100,7 +87,7 @@ TEST_CASE("a rank that comes late gets what is over, and one that comes too late
 }
 
 TEST_CASE("what a lost rank was doing is done by another") {
-  const Folder folder;
+  const ScratchFolder folder;
   FarmLeader leader(rank_of(0, 3), folder.path(), "weft");
   auto goes = std::async(std::launch::async, [&] {
     FarmWorker worker(rank_of(1, 3), folder.path(), "weft", 20s);
@@ -123,7 +110,7 @@ TEST_CASE("what a lost rank was doing is done by another") {
 }
 
 TEST_CASE("a rank with other tasks, or another program, takes no part and is named") {
-  const Folder folder;
+  const ScratchFolder folder;
   FarmLeader leader(rank_of(0, 4), folder.path(), "weft 1");
   auto other_rows = std::async(std::launch::async, [&] { return serve(rank_of(1, 4), folder, {"three"}, "weft 1"); });
   auto right = std::async(std::launch::async, [&] {
@@ -146,7 +133,7 @@ TEST_CASE("a rank with other tasks, or another program, takes no part and is nam
 }
 
 TEST_CASE("who cannot read the meeting's file, or made one that others can read, does not meet") {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto file = meeting_file(rank_of(1, 2), folder.path());
   announce(file, {.secret = "abc", .addresses = {"127.0.0.1:9"}});
   REQUIRE(find_meeting(file));

@@ -1,6 +1,5 @@
 #include "sim/in_network/in_network.hpp"
 
-#include "sim/cases/testing.hpp"
 #include "sim/in_network/testing.hpp"
 
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "sim/report/plot.hpp"
 
-#include "kernels/base/error.hpp"
+#include "kernels/testing/problems_of.hpp"
 
 #include <cstdlib>
 
@@ -101,14 +101,7 @@ TEST_CASE("settings that all labels of an algorithm have in common are left out"
 }
 
 TEST_CASE("what cannot be drawn is said with what can be") {
-  const auto why = [](PlotChoice choice) {
-    try {
-      plot_script(table(), choice, PlotFormat::svg);
-    } catch (const InputError& error) {
-      return error.problems();
-    }
-    return std::vector<std::string>{};
-  };
+  const auto why = [](const PlotChoice& choice) { return problems_of([&] { plot_script(table(), choice, PlotFormat::svg); }); };
   CHECK(has(why({.x = "size"}).front(), "--x: unknown column \"size\""));
   CHECK(has(why({.x = "size_bytes", .y = "algorithm"}).front(), "--y: the column algorithm has no numbers in these lines"));
   CHECK(has(why({.x = "size_bytes", .by = {"algorithm"}}).front(),

@@ -1,30 +1,14 @@
 #include "sim/results/output_files.hpp"
 
+#include "kernels/testing/problems_of.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 
 #include <fstream>
 
-#include <unistd.h>
-
 using namespace weft;
 
 namespace {
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_outputs_{}", ::getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path write(const char* name, const char* text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 OutputFile plot_into(const std::filesystem::path& file) {
   return {
@@ -32,33 +16,28 @@ OutputFile plot_into(const std::filesystem::path& file) {
 }
 
 Lines refused(const std::vector<OutputFile>& outputs, const std::vector<std::filesystem::path>& inputs, bool force) {
-  try {
-    refuse_to_replace(outputs, inputs, force);
-    return {};
-  } catch (const InputError& e) {
-    return e.problems();
-  }
+  return problems_of([&] { refuse_to_replace(outputs, inputs, force); });
 }
 
 }  // namespace
 
 TEST_CASE("a missing file may be written, and one of the same kind replaced") {
-  const Folder folder;
+  const ScratchFolder folder;
   CHECK(refused({plot_into(folder / "new.svg")}, {}, false) == Lines{});
-  CHECK(refused({plot_into(folder.write("old.svg", "<svg>"))}, {}, false) == Lines{});
+  CHECK(refused({plot_into(folder.file("old.svg", "<svg>"))}, {}, false) == Lines{});
 }
 
 TEST_CASE("anything else is replaced only by force") {
-  const Folder folder;
-  const auto file = folder.write("notes.txt", "mine");
+  const ScratchFolder folder;
+  const auto file = folder.file("notes.txt", "mine");
   CHECK(refused({plot_into(file)}, {}, false) ==
         Lines{fmt::format("--plot p: {} exists and is not a plot; write to another place, or give --force to replace it", file.string())});
   CHECK(refused({plot_into(file)}, {}, true) == Lines{});
 }
 
 TEST_CASE("an input is never an output, by whatever name and even by force") {
-  const Folder folder;
-  const auto file = folder.write("data.svg", "<svg>");
+  const ScratchFolder folder;
+  const auto file = folder.file("data.svg", "<svg>");
   std::filesystem::create_symlink(file, folder / "link.svg");
   for (const bool force : {false, true}) {
     CAPTURE(force);
@@ -68,7 +47,7 @@ TEST_CASE("an input is never an output, by whatever name and even by force") {
 }
 
 TEST_CASE("two outputs are never one file, and only regular files are replaced") {
-  const Folder folder;
+  const ScratchFolder folder;
   OutputFile second = plot_into(folder / "./p.svg");
   second.argument = "-o p";
   CHECK(refused({plot_into(folder / "p.svg"), second}, {}, true) ==
@@ -84,15 +63,15 @@ TEST_CASE("an empty name names nothing") {
 }
 
 TEST_CASE("a file is written whole or not at all, and nothing is left beside it") {
-  const Folder folder;
-  const auto file = folder.write("a.txt", "old");
+  const ScratchFolder folder;
+  const auto file = folder.file("a.txt", "old");
   std::filesystem::create_symlink(file, folder / "link.txt");
   write_file(folder / "link.txt", "new");
   CHECK(std::filesystem::is_symlink(folder / "link.txt"));
   CHECK(read_file(file) == "new");
   CHECK_THROWS_WITH_AS(write_file("/dev/full/x", "x"), doctest::Contains("/dev/full/x: cannot be written: "), RunError);
   std::filesystem::create_directory(folder / "taken");
-  folder.write("taken/x", "x");
+  folder.file("taken/x", "x");
   CHECK_THROWS_WITH_AS(write_file(folder / "taken", "x"), doctest::Contains("taken: cannot be written: "), RunError);
   const std::filesystem::directory_iterator begin(folder / "."), end;
   CHECK(std::distance(begin, end) == 3);  // the file, the link, the folder

@@ -1,27 +1,26 @@
 #include "sim/results/result_folder.hpp"
 
+#include "kernels/testing/problems_of.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/writers.hpp"
 
 #include <fstream>
 
-#include <unistd.h>
-
 using namespace weft;
 
 namespace {
 
+// One that is yet to be made.
 class ResultsFolder {
  public:
-  ResultsFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_results_{}", ::getpid())) {}
-  ~ResultsFolder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  bool has(const char* name) const { return std::filesystem::exists(path_ / name); }
+  std::filesystem::path path() const { return above_ / "results"; }
+  std::filesystem::path operator/(const char* name) const { return path() / name; }
+  bool has(const char* name) const { return std::filesystem::exists(path() / name); }
 
  private:
-  std::filesystem::path path_;
+  ScratchFolder above_;
 };
 
 std::vector<Case> named(const char* name) { return cases_of(with("/name", name)); }
@@ -40,12 +39,7 @@ void run_into(const ResultsFolder& folder, const std::vector<Case>& cases, const
 }
 
 Lines refused(const ResultsFolder& folder, const std::vector<Case>& cases, const ResultFolderOptions& options = {}) {
-  try {
-    ResultFolder(folder.path(), cases, options);
-    return {};
-  } catch (const InputError& e) {
-    return e.problems();
-  }
+  return problems_of([&] { ResultFolder(folder.path(), cases, options); });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sim/results/row_journal.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/results/result_folder.hpp"
 #include "sim/results/row_key.hpp"
@@ -9,24 +10,9 @@
 #include <fstream>
 #include <memory>
 
-#include <unistd.h>
-
 using namespace weft;
 
 namespace {
-
-class JournalFolder {
- public:
-  JournalFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("weft_journal_{}", ::getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~JournalFolder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
   std::vector<Result> out;
@@ -36,7 +22,7 @@ std::vector<Result> rows_of_case(const std::vector<Case>& cases) {
   return out;
 }
 
-std::ptrdiff_t found(const JournalFolder& folder, const std::vector<Case>& cases, bool trace = false) {
+std::ptrdiff_t found(const ScratchFolder& folder, const std::vector<Case>& cases, bool trace = false) {
   const RowJournal journal(folder.path(), names_of(cases), true);
   return std::ranges::count_if(journal.known(rows_of(cases), {.trace = trace}), [](const Result& r) { return r.row.has_value(); });
 }
@@ -44,7 +30,7 @@ std::ptrdiff_t found(const JournalFolder& folder, const std::vector<Case>& cases
 }  // namespace
 
 TEST_CASE("rows that were written are known when the run goes on, and no others") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   {
@@ -70,7 +56,7 @@ TEST_CASE("rows that were written are known when the run goes on, and no others"
 }
 
 TEST_CASE("a row that says what would be gained is another than one that does not, or of another number of resources") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   RowJournal(folder.path(), names_of(cases), false, 2).add(0, rows_of_case(cases)[0]);
   for (const int what_if : {0, 1, 2}) {
@@ -81,7 +67,7 @@ TEST_CASE("a row that says what would be gained is another than one that does no
 }
 
 TEST_CASE("a line that a killed run has begun is dropped, and what follows is whole") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   RowJournal(folder.path(), names_of(cases), false).add(0, rows[0]);
@@ -95,7 +81,7 @@ TEST_CASE("a line that a killed run has begun is dropped, and what follows is wh
 }
 
 TEST_CASE("a row that was damaged is not known, nor one whose scenario names a file that holds something else now") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   {
@@ -113,7 +99,7 @@ TEST_CASE("a row that was damaged is not known, nor one whose scenario names a f
 }
 
 TEST_CASE("a run that starts again keeps the earlier rows until it has as many") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   {
@@ -137,7 +123,7 @@ TEST_CASE("a run that starts again keeps the earlier rows until it has as many")
 }
 
 TEST_CASE("when all rows are there, their file has the same bytes whichever was done first and however often the run was killed") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   const auto written = [&](std::initializer_list<std::size_t> order, std::size_t killed_after) {
@@ -159,7 +145,7 @@ TEST_CASE("when all rows are there, their file has the same bytes whichever was 
 }
 
 TEST_CASE("timelines are kept with the place of their row") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   auto rows = rows_of_case(cases);
   rows[1].trace = "events,\nof row 1";
@@ -170,7 +156,7 @@ TEST_CASE("timelines are kept with the place of their row") {
 }
 
 TEST_CASE("fewer rows do not take the place of more, unless they are all there are") {
-  const JournalFolder folder;
+  const ScratchFolder folder;
   const auto cases = cases_of(good_scenario());
   const auto rows = rows_of_case(cases);
   auto fewer = rows;

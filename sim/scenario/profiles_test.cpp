@@ -1,34 +1,10 @@
 #include "sim/scenario/profiles.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 
-#include <fstream>
-
-#include <unistd.h>
-
 using namespace weft;
-
-namespace {
-
-// A folder of its own, gone with the test.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("weft_profiles_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-}  // namespace
 
 TEST_CASE("the shipped profiles are read, and every number of each has a source") {
   const auto library = ProfileLibrary::beside("");
@@ -57,9 +33,9 @@ TEST_CASE("the eflops_simulator profile gives the paper's 130 us by the derivati
 }
 
 TEST_CASE("a profile beside the scenario comes before the project's") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::filesystem::create_directories(folder.path() / "hardware");
-  folder.write("hardware/ideal.json", R"({"schema": 1, "send_overhead": {"value": "3us", "source": "a test"}})");
+  folder.file("hardware/ideal.json", R"({"schema": 1, "send_overhead": {"value": "3us", "source": "a test"}})");
   const auto library = ProfileLibrary::beside(folder.path() / "scenario.json");
   CHECK(library.load("ideal").send_overhead == 3_us);
   CHECK(library.load("ideal").sources.at("send_overhead") == "a test");
@@ -67,7 +43,7 @@ TEST_CASE("a profile beside the scenario comes before the project's") {
 }
 
 TEST_CASE("a profile that exists and cannot be read is called unreadable, not unknown") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::filesystem::create_directories(folder.path() / "hardware");
   std::filesystem::create_symlink("p_loop.json", folder.path() / "hardware/p_loop.json");
   CHECK_THROWS_WITH_AS(ProfileLibrary::beside(folder.path() / "scenario.json").load("p_loop"),
@@ -75,8 +51,8 @@ TEST_CASE("a profile that exists and cannot be read is called unreadable, not un
 }
 
 TEST_CASE("a profile whose numbers have no source, or are wrong, is refused") {
-  const Folder folder;
-  const auto file = folder.write("p.json", R"({"schema": 1, "send_overhead": "3us", "rendezvous": {"value": "3us", "source": ""},
+  const ScratchFolder folder;
+  const auto file = folder.file("p.json", R"({"schema": 1, "send_overhead": "3us", "rendezvous": {"value": "3us", "source": ""},
       "first_use": {"value": 3, "source": "a test"}, "sendoverhead": 1, "wire_efficiency": {"value": 1.5, "source": "a test"}})");
   const std::string at = file.string();
   try {
@@ -95,11 +71,11 @@ TEST_CASE("a profile whose numbers have no source, or are wrong, is refused") {
 }
 
 TEST_CASE("a cost by size of a collective or an algorithm that nothing runs under is refused") {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto problems_of = [&](const char* collective, const char* algorithm) -> Lines {
     const Json cost = {{"collective", collective}, {"algorithm", algorithm}, {"ranks", 2}, {"size", "1KiB"}, {"factor", 2}};
     const Json profile = {{"schema", 1}, {"cost_by_size", {{"value", Json::array({cost})}, {"source", "a test"}}}};
-    const auto file = folder.write("costs.json", profile.dump());
+    const auto file = folder.file("costs.json", profile.dump());
     try {
       read_profile(file);
     } catch (const InputError& error) {

@@ -1,8 +1,7 @@
 #include "models/training/read.hpp"
 #include "sim/cases/jobs.hpp"
 #include "sim/cases/plan.hpp"
-#include "sim/cases/testing.hpp"
-#include "sim/experiment.hpp"
+#include "sim/testing.hpp"
 #include "sim/training_job.hpp"
 
 #include <set>
@@ -22,21 +21,16 @@ Json training(const char* engine, int batch, const char* bandwidth = "30Gbps") {
   return out;
 }
 
-Row outcome(const Json& json) {
-  const Scenario s = cases_of(json).front().scenario;
-  return Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
-}
-
 Row all_reduce() {
   Json json = training("none", 1);
   json["workload"] = {{"algorithm", "ring"}, {"size", fmt::format("{}B", 4 * 25'557'032)}};
-  return outcome(json);
+  return first_row(json);
 }
 
 }  // namespace
 
 TEST_CASE("training: a row says what its step is made of") {
-  const Row out = outcome(training("none", 64));
+  const Row out = first_row(training("none", 64));
   REQUIRE(out.training);
   CHECK(out.training->model == "resnet50");
   CHECK(out.training->engine == "none");
@@ -54,7 +48,7 @@ TEST_CASE("training: Horovod reduces once a cycle, which is seen before steps of
   json["traffic"] = Json::parse(R"([{"pattern": "incast", "to": 0, "size": "1B", "period": "100s"}])");  // so that none is run apart
   const std::int64_t one_by_one = 161 * 24;  // gradients, and the messages of a ring of four
   CHECK(260 * one_by_one > 1'000'000);
-  const Row row = outcome(json);
+  const Row row = first_row(json);
   CHECK(row.messages < one_by_one);
   CHECK(!row.training->merged);
 }
@@ -68,7 +62,7 @@ TEST_CASE("training: merged steps of NCCL's trees keep the pipelines that their 
     json["workload"]["algorithm"] = {{"name", "nccl"}, {"algorithm", algorithm}};
     const auto exposed = [&](const char* detail) {
       json["workload"]["detail"] = detail;
-      return outcome(json).training->exposed.seconds();
+      return first_row(json).training->exposed.seconds();
     };
     CHECK(exposed("merged") == doctest::Approx(exposed("messages")).epsilon(0.02));
   }
@@ -79,16 +73,16 @@ TEST_CASE("training: larger batches scale better, and DDP better than nothing") 
     CAPTURE(engine);
     double before = 0;
     for (const int batch : {8, 16, 32, 64}) {
-      const double efficiency = outcome(training(engine, batch)).training->scaling_efficiency;
+      const double efficiency = first_row(training(engine, batch)).training->scaling_efficiency;
       CHECK((efficiency > before || efficiency > 0.99));  // where all is hidden, the shares of streams are left
       CHECK(efficiency <= 1);
       if (std::string(engine) != "byteps")  // a server's link carries what others push
-        CHECK(efficiency >= outcome(training("none", batch)).training->scaling_efficiency - 1e-3);
+        CHECK(efficiency >= first_row(training("none", batch)).training->scaling_efficiency - 1e-3);
       before = efficiency;
     }
   }
-  CHECK(outcome(training("ddp", 32)).time < outcome(training("none", 32)).time);
-  CHECK(outcome(training("ddp", 32, "100Gbps")).time < outcome(training("ddp", 32)).time);
+  CHECK(first_row(training("ddp", 32)).time < first_row(training("none", 32)).time);
+  CHECK(first_row(training("ddp", 32, "100Gbps")).time < first_row(training("ddp", 32)).time);
 }
 
 TEST_CASE("training: another job on the fabric slows a step down, and has a row of its own") {
@@ -96,7 +90,7 @@ TEST_CASE("training: another job on the fabric slows a step down, and has a row 
   json["fabric"]["nodes"] = 8;
   json["workload"]["ranks"] = 4;
   json["jobs"] = Json::array({{{"name", "neighbour"}, {"size", "64MiB"}, {"ranks", 4}, {"iterations", 3}}});
-  const Row out = outcome(json);
+  const Row out = first_row(json);
   REQUIRE(out.jobs.size() == 2);
   CHECK(out.jobs.front().time == out.time);
   CHECK(out.jobs.front().slowdown() >= 1);
@@ -106,7 +100,7 @@ TEST_CASE("training: half of the bytes on the wire and a check for NaN, each wit
   Json half = training("none", 64), checked = half;
   half["workload"]["gradient_dtype"] = "float16";
   checked["workload"]["nan_check"] = true;
-  const Row plain = outcome(training("none", 64)), less = outcome(half), more = outcome(checked);
+  const Row plain = first_row(training("none", 64)), less = first_row(half), more = first_row(checked);
   // 102 MB: converted there and back, 6 bytes an element each way at 657 GB/s, and 2 x 161 kernels.
   const double passes = 2 * 25'557'032 * 6 / (900e9 * 0.73) + 2 * 161 * 9.5e-6;
   CHECK((less.training->compute - plain.training->compute).seconds() == doctest::Approx(passes));
@@ -117,17 +111,17 @@ TEST_CASE("training: half of the bytes on the wire and a check for NaN, each wit
 
 TEST_CASE("training: buckets of DDP are filled by what was computed, whatever the gradients are on the wire") {
   Json json = training("ddp", 32);
-  const Row full = outcome(json);
+  const Row full = first_row(json);
   json["workload"]["gradient_dtype"] = "float16";
-  CHECK(outcome(json).messages == full.messages);
+  CHECK(first_row(json).messages == full.messages);
   json["workload"]["engine"] = {{"name", "ddp"}, {"bucket", "12.5MiB"}, {"first_bucket", "512KiB"}};
-  CHECK(outcome(json).messages > full.messages);
+  CHECK(first_row(json).messages > full.messages);
 }
 
 TEST_CASE("training: ranks that share a model reduce their part with those that have the same") {
   Json json = training("none", 64);
   json["workload"]["model_parallel"] = 2;
-  const Row two = outcome(json), one = outcome(training("none", 64));
+  const Row two = first_row(json), one = first_row(training("none", 64));
   CHECK(two.training->compute.seconds() == doctest::Approx(one.training->compute.seconds() / 2).epsilon(0.001));
   // Half of the bytes in a ring of 2 instead of 4: 1/2 x (1/2) / (3/4) of the time.
   CHECK(two.training->exposed.seconds() == doctest::Approx(one.training->exposed.seconds() / 3).epsilon(0.001));
@@ -137,13 +131,13 @@ TEST_CASE("training: ranks that share a model reduce their part with those that 
 TEST_CASE("training: bandwidths of ranks that share a model are of their part, among those that have the same") {
   Json json = training("none", 1, "1Gbps");
   json["workload"]["model_parallel"] = 2;
-  const Row row = outcome(json);
+  const Row row = first_row(json);
   // Half of 102 MB in a ring of 2, each of which sends 2 x 1/2 of it.
   CHECK(algbw_GBps(row) == doctest::Approx(4 * 25'557'032 / 2 / row.time.seconds() / 1e9));
   CHECK(busbw_GBps(row) == doctest::Approx(algbw_GBps(row)));
   CHECK(too_fast(row) == "");
   json["workload"]["model_parallel"] = 4;
-  CHECK(busbw_GBps(outcome(json)) == 0);
+  CHECK(busbw_GBps(first_row(json)) == 0);
 }
 
 TEST_CASE("training: BytePS has a parameter server on each machine that ranks sit on, in whatever numbers and order") {
@@ -160,15 +154,15 @@ TEST_CASE("training: BytePS has a parameter server on each machine that ranks si
   const TrainingJob full = job_on(16, "linear");
   CHECK(full.servers(0) == std::vector{0, 8});
   CHECK(full.push_pull(0)->messages() == 2 * 2 * 8 * 7 + 2 * 16);  // inside both machines, and to the server and back
-  const SimTime of_full = outcome(json).time;
+  const SimTime of_full = first_row(json).time;
   CHECK(job_on(15, "linear").push_pull(0)->messages() == 2 * (8 * 7 + 7 * 6) + 2 * 15);
-  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));  // a machine pushes as much with 7 GPUs
+  CHECK(first_row(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));  // a machine pushes as much with 7 GPUs
   CHECK(job_on(12, "linear").servers(0) == std::vector{0, 8});
-  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));
+  CHECK(first_row(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.02));
   const TrainingJob in_turn = job_on(16, "round_robin");
   CHECK(in_turn.servers(0) == std::vector{0, 8});
   CHECK(in_turn.push_pull(0)->messages() == full.push_pull(0)->messages());
-  CHECK(outcome(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.001));
+  CHECK(first_row(json).time.seconds() == doctest::Approx(of_full.seconds()).epsilon(0.001));
   CHECK(job_on(8, "linear").push_pull(0)->steps() == 2);  // on one machine: reduced and gathered there
   // As many as machines, on hosts of their own: those of the placement count.
   json["workload"]["engine"] = Json{{"name", "byteps"}, {"server_hosts", "extra"}};
@@ -181,7 +175,7 @@ TEST_CASE("training: parameter servers on hosts of their own let bus bandwidth p
   json["fabric"]["nodes"] = 16;
   json["workload"]["ranks"] = 4;
   json["workload"]["engine"] = {{"name", "byteps"}, {"server_hosts", "extra"}, {"servers", 12}, {"partition", "64KiB"}};
-  const Row row = outcome(json);
+  const Row row = first_row(json);
   CHECK(busbw_GBps(row) > 0.125);  // a worker sends all once, a worker of a ring 1.5 times
   CHECK(too_fast(row) == "");
 }
@@ -203,7 +197,7 @@ TEST_CASE("training: the parameter servers of each part of a model are on the ma
   // Each NIC has what one worker pushes to the other's server, and what its own server's sums are: half of the model.
   CHECK(two.busiest_link_utilization * 30e9 / 8 * two.time.seconds() == doctest::Approx(4 * 25'557'032 / 2).epsilon(0.001));
   json["workload"]["model_parallel"] = 4;
-  const Row alone = outcome(json);
+  const Row alone = first_row(json);
   CHECK(alone.messages == 0);
   CHECK(alone.time == alone.training->compute);
 }
@@ -216,50 +210,50 @@ TEST_CASE("training: a row of BytePS has the steps of a push and a pull, says th
   Lines names;
   for (const RowRequest& request : rows_of(cases)) names.push_back(name_of(request));
   CHECK(names == Lines{"ddp, ring", "ddp, halving_doubling", "byteps, ring"});
-  const Row row = outcome(training("byteps", 64));
+  const Row row = first_row(training("byteps", 64));
   CHECK(row.steps == 2);
   CHECK(row.notes == "byteps pushes partitions of gradients to parameter servers and pulls their sums: the algorithm ring is not run");
-  CHECK(outcome(training("ddp", 64)).steps == 6);
+  CHECK(first_row(training("ddp", 64)).steps == 6);
 }
 
 TEST_CASE("training: the same stragglers with the same seed, and all others wait for them") {
   Json json = training("ddp", 64);
   json["workload"]["stragglers"] = {{"spread", 0.2}};
-  const Row a = outcome(json), b = outcome(json);
+  const Row a = first_row(json), b = first_row(json);
   CHECK(a.time == b.time);
-  CHECK(a.time > outcome(training("ddp", 64)).time);
+  CHECK(a.time > first_row(training("ddp", 64)).time);
   CHECK(a.training->stragglers > SimTime{});
   json["seed"] = 7;
-  CHECK(outcome(json).time != a.time);
+  CHECK(first_row(json).time != a.time);
 }
 
 TEST_CASE("training: a failure costs its pause, the checkpoint, a broadcast and the steps since; growth a pause and a broadcast") {
   Json json = training("ddp", 64);
   json["workload"]["iterations"] = 4;
-  const Row plain = outcome(json);
+  const Row plain = first_row(json);
   json["workload"]["checkpoints"] = {{"every", 2}, {"rate", "1GBps"}};
   // 8 bytes a parameter, twice in four steps.
   const double write = 25'557'032 * 8 / 1e9;
-  CHECK(outcome(json).training->events.seconds() == doctest::Approx(2 * write / 4));
+  CHECK(first_row(json).training->events.seconds() == doctest::Approx(2 * write / 4));
   json["workload"]["events"] = Json::array({{{"type", "failure"}, {"after_step", 3}, {"pause", "1s"}}});
-  const Row failed = outcome(json);
+  const Row failed = first_row(json);
   Json send = training("none", 1);
   send["workload"] = {{"collective", "broadcast"}, {"algorithm", "binomial_tree"}, {"size", fmt::format("{}B", 4 * 25'557'032)}};
-  const double broadcast = outcome(send).time.seconds();
+  const double broadcast = first_row(send).time.seconds();
   CHECK(failed.training->events.seconds() == doctest::Approx((3 * write + 1 + broadcast + plain.time.seconds()) / 4));
   CHECK(failed.time.seconds() == doctest::Approx(plain.time.seconds() + failed.training->events.seconds()));
   // Before the first checkpoint there is none to read: one write, after the second step.
   json["workload"]["events"][0]["after_step"] = 1;
   json["workload"]["checkpoints"]["every"] = 3;
-  CHECK(outcome(json).training->events.seconds() == doctest::Approx((write + 1 + broadcast + plain.time.seconds()) / 4));
+  CHECK(first_row(json).training->events.seconds() == doctest::Approx((write + 1 + broadcast + plain.time.seconds()) / 4));
 
   Json grows = training("ddp", 64);
   grows["workload"]["iterations"] = 4;
   grows["workload"]["ranks"] = 2;
-  const Row two = outcome(grows);
+  const Row two = first_row(grows);
   grows["workload"]["events"] = Json::array({{{"type", "growth"}, {"after_step", 2}, {"ranks", 2}}});
-  CHECK(outcome(grows).training->events.seconds() == doctest::Approx(broadcast / 4));
-  CHECK((outcome(grows).time - outcome(grows).training->events).seconds() ==
+  CHECK(first_row(grows).training->events.seconds() == doctest::Approx(broadcast / 4));
+  CHECK((first_row(grows).time - first_row(grows).training->events).seconds() ==
         doctest::Approx((two.time.seconds() + plain.time.seconds()) / 2).epsilon(0.001));
 }
 
@@ -270,15 +264,15 @@ TEST_CASE("training: a link is as busy as what steps and broadcasts carry makes 
   json["workload"]["iterations"] = 4;
   json["workload"]["checkpoints"] = {{"every", 2}, {"rate", "1GBps"}};
   // Of a ring of four each link carries 3/2 of the gradients in a step.
-  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy(4 * 1.5 * gradients, outcome(json))));
+  CHECK(first_row(json).busiest_link_utilization == doctest::Approx(busy(4 * 1.5 * gradients, first_row(json))));
   // One step again, and the root sends the parameters twice.
   json["workload"]["events"] = Json::array({{{"type", "failure"}, {"after_step", 3}, {"pause", "1s"}}});
-  CHECK(outcome(json).busiest_link == "node0->switch");
-  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy((5 * 1.5 + 2) * gradients, outcome(json))));
+  CHECK(first_row(json).busiest_link == "node0->switch");
+  CHECK(first_row(json).busiest_link_utilization == doctest::Approx(busy((5 * 1.5 + 2) * gradients, first_row(json))));
   // Two steps among two ranks, two among four.
   json["workload"]["ranks"] = 2;
   json["workload"]["events"] = Json::array({{{"type", "growth"}, {"after_step", 2}, {"ranks", 2}}});
-  CHECK(outcome(json).busiest_link_utilization == doctest::Approx(busy((2 * 1 + 2 * 1.5 + 2) * gradients, outcome(json))));
+  CHECK(first_row(json).busiest_link_utilization == doctest::Approx(busy((2 * 1 + 2 * 1.5 + 2) * gradients, first_row(json))));
 }
 
 TEST_CASE("training: ranks that join meet the traffic that the others have met") {
@@ -286,12 +280,12 @@ TEST_CASE("training: ranks that join meet the traffic that the others have met")
   json["workload"]["iterations"] = 4;
   json["traffic"] = Json::array({{{"pattern", "incast"}, {"to", 0}, {"size", "1MB"}}});
   json["workload"]["ranks"] = 2;
-  const SimTime two = outcome(json).time;
+  const SimTime two = first_row(json).time;
   json["workload"]["ranks"] = 4;
-  const SimTime four = outcome(json).time;
+  const SimTime four = first_row(json).time;
   json["workload"]["ranks"] = 2;
   json["workload"]["events"] = Json::array({{{"type", "growth"}, {"after_step", 2}, {"ranks", 2}}});
-  const Row grown = outcome(json);
+  const Row grown = first_row(json);
   CHECK((grown.time - grown.training->events).seconds() == doctest::Approx((two.seconds() + four.seconds()) / 2).epsilon(0.001));
 }
 
@@ -301,7 +295,7 @@ TEST_CASE("training: after a failure each part of a model is broadcast among the
   json["workload"]["events"] = Json::array({{{"type", "failure"}, {"after_step", 1}}});
   const auto broadcast = [&](int parts) {
     json["workload"]["model_parallel"] = parts;
-    const Row row = outcome(json);
+    const Row row = first_row(json);
     const double both = 2 * row.training->events.seconds();
     return both - (row.time.seconds() - row.training->events.seconds());  // less the step that is done again
   };
@@ -322,7 +316,7 @@ TEST_CASE("training: a timeline has what each rank computes, its streams and con
     if (span.kind == SpanRecord::Kind::compute && span.rank == 0) computed += span.end - span.begin;
   }
   CHECK(kinds.size() == 3);
-  CHECK(computed.seconds() == doctest::Approx(2 * outcome(training("aiacc", 16)).training->compute.seconds()).epsilon(0.001));
+  CHECK(computed.seconds() == doctest::Approx(2 * first_row(training("aiacc", 16)).training->compute.seconds()).epsilon(0.001));
 }
 
 TEST_CASE("training: NCCL chooses anew for each bucket, by its size") {
@@ -337,11 +331,11 @@ TEST_CASE("training: NCCL chooses anew for each bucket, by its size") {
       {"name": "a", "parameters": 1024, "forward": "1ms", "backward": "1s"},
       {"name": "b", "parameters": 16777216, "forward": "1ms", "backward": "2ms"}]})",
                                                                              "two.json"));
-  const Row step = Experiment(s, s.workload.algorithms.front()).run(s.workload.sizes.front());
+  const Row step = first_row(s);
   const auto alone = [&](const Json& algorithm) {
     Json one = json;
     one["workload"] = {{"algorithm", algorithm}, {"size", "4KiB"}};
-    return outcome(one).time;
+    return first_row(one).time;
   };
   CHECK(step.training->exposed == alone("nccl"));
   CHECK(alone({{"name", "nccl"}, {"algorithm", "ring"}, {"protocol", "simple"}}) > 2 * alone("nccl"));  // as 64 MiB are

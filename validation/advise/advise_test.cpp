@@ -1,6 +1,7 @@
 #include "validation/advise/advise.hpp"
 
 #include "collectives/bench/settings/selection.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 #include "models/server/server.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/scenario/algorithms.hpp"
@@ -9,13 +10,10 @@
 #include "validation/testing.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -221,13 +219,12 @@ TEST_CASE("advice: what is written for NCCL covers all sizes, and what is writte
 }
 
 TEST_CASE("advice: the errors of a profile make nothing sure of algorithms that it was not fitted to") {
-  const auto file = std::filesystem::temp_directory_path() / fmt::format("weft_advise_test_{}.json", ::getpid());
-  std::ofstream(file) << R"({"schema": 1, "name": "s", "hardware": "vtrain_a100", "server": "dgx_a100",
+  const ScratchFolder folder;
+  const auto file = folder.file("s.json", R"({"schema": 1, "name": "s", "hardware": "vtrain_a100", "server": "dgx_a100",
     "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "200Gbps", "latency": "1us"}},
-    "workload": {"algorithm": "ring", "size": ["16MiB", "64MiB"]}})";
+    "workload": {"algorithm": "ring", "size": ["16MiB", "64MiB"]}})");
   std::ostringstream out, err;
   CHECK(advise_command({.scenario = file.string(), .set = {}}, out, err) == 0);
-  std::filesystem::remove(file);
   const std::string text = out.str();
   CAPTURE(text);
   std::istringstream lines(text);

@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("calibrate: from a file of measurements to a profile that a scenario can name") {
   const ScratchFolder folder;

@@ -11,7 +11,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("calibrate: the table says on how many nodes a call ran, where as many ranks ran on others too") {
   const ScratchFolder folder;

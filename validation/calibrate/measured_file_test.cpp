@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("a measured file: ranks and nodes stand behind its name, and a name may have colons of its own") {
   const ScratchFolder folder;

@@ -1,33 +1,17 @@
 #include "validation/compare/compare_command.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
+#include "kernels/testing/shell.hpp"
 #include "sim/cases/testing.hpp"
 #include "validation/measurements/trace.hpp"
 
-#include <array>
-#include <cstdio>
-#include <fstream>
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include <filesystem>
 
 using namespace weft;
 
 namespace {
 
-struct Ran {
-  int status = -1;
-  std::string printed;  // stdout and stderr together
-};
-
-Ran ran(const std::string& command) {
-  Ran out;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer;
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
-  out.status = WEXITSTATUS(::pclose(pipe));
-  return out;
-}
+Ran ran(const std::string& command) { return shell(command + " 2>&1"); }
 
 const std::string weft_bench = std::string(WEFT_BINARY) + "_bench";
 const std::string weft_program = WEFT_BINARY;
@@ -35,14 +19,11 @@ const std::string weft_program = WEFT_BINARY;
 // A scenario file that lasts as long as this.
 class ScenarioFile {
  public:
-  explicit ScenarioFile(const Json& json)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("weft_compare_test_{}.json", ::getpid())) {
-    std::ofstream(path_) << json.dump();
-  }
-  ~ScenarioFile() { std::filesystem::remove(path_); }
+  explicit ScenarioFile(const Json& json) : path_(folder_.file("s.json", json.dump())) {}
   std::string path() const { return path_.string(); }
 
  private:
+  ScratchFolder folder_;
   std::filesystem::path path_;
 };
 
@@ -115,7 +96,8 @@ TEST_CASE("bench --compare: what is wrong with the command line and with the sce
 TEST_CASE("bench --compare refuses what the scenario cannot hold") {
   Json swept = star_of_four();
   swept["sweep"] = {{"/fabric/nodes", {4, 8}}};
-  const std::string path = ScenarioFile(swept).path();
+  const ScratchFolder folder;
+  const std::string path = folder / "s.json";
   const std::vector<std::tuple<Json, std::string, std::string>> wrong = {
       {star_of_four(), "-n 5", path + ": /workload/ranks: must be at most 4, the endpoints of the fabric, got 5\n"},
       {star_of_four(), "--algorithm mpi", "--compare: mpi is a library's own, so there is no schedule to simulate\n"},
@@ -126,8 +108,8 @@ TEST_CASE("bench --compare refuses what the scenario cannot hold") {
   for (const auto& one : wrong) {
     const auto& [scenario, flags, message] = one;
     INFO(std::get<2>(one));
-    const ScenarioFile file(scenario);
-    const Ran out = ran(weft_program + " bench " + flags + " --compare " + file.path());
+    folder.file("s.json", scenario.dump());
+    const Ran out = ran(weft_program + " bench " + flags + " --compare " + path);
     CHECK(out.status == 2);
     CHECK(out.printed == "weft bench: " + message);
   }

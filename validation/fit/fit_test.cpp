@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("fit: a link's rate is a number as far as a fit goes") {
   const ScratchFolder folder;

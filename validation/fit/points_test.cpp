@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("points: how a measurement was timed, and by how many processes, goes with it") {
   Simulator simulator(open_pair({}).scenario());

@@ -33,12 +33,7 @@ node0:4101:4101 [0] NCCL INFO something in between
 Measurements parse(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
 Lines problems_of_text(const std::string& text, const ReadOptions& options = {}) {
-  try {
-    parse(text, options);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+  return problems_of([&] { parse(text, options); });
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {

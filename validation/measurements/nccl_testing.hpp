@@ -1,6 +1,7 @@
 // Tables of nccl-tests for tests of their reader.
 #pragma once
 
+#include "kernels/testing/problems_of.hpp"
 #include "sim/cases/testing.hpp"
 #include "validation/measurements/measurement.hpp"
 
@@ -19,12 +20,7 @@ inline std::string run_of(const std::string& above, int ranks) {
 inline Measurements parse_nccl(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
 inline Lines problems_of_nccl(const std::string& text, const ReadOptions& options = {}) {
-  try {
-    parse_nccl(text, options);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+  return problems_of([&] { parse_nccl(text, options); });
 }
 
 // A table of before 2.13: its columns before the times, then a row's words there.

@@ -1,3 +1,4 @@
+#include "kernels/testing/problems_of.hpp"
 #include "sim/cases/testing.hpp"
 #include "validation/measurements/measurement.hpp"
 
@@ -10,12 +11,7 @@ namespace {
 Measurements parse_osu(const std::string& text, const ReadOptions& options = {}) { return parse_measurements(text, "f", options); }
 
 Lines problems_of_osu(const std::string& text, const ReadOptions& options = {}) {
-  try {
-    parse_osu(text, options);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+  return problems_of([&] { parse_osu(text, options); });
 }
 
 std::string table(const std::string& name) {

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
-using Lines = std::vector<std::string>;
 
 TEST_CASE("renames: an algorithm is written as tables print it, settings included") {
   for (const char* text : {"ring", "ring(channels=8)", "hierarchical_ring(group=4)", "parameter_server(servers=2,server_hosts=extra)",

@@ -1,5 +1,6 @@
 #include "validation/measurements/trace.hpp"
 
+#include "kernels/testing/problems_of.hpp"
 #include "sim/cases/testing.hpp"
 #include "validation/measurements/measurement.hpp"
 
@@ -18,12 +19,7 @@ const std::string send = R"({"run": 0, "rank": 1, "op": "send", "peer": 0, "step
                          "\n";
 
 Lines problems_of_trace(const std::string& text) {
-  try {
-    parse_trace(text, "t");
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
+  return problems_of([&] { parse_trace(text, "t"); });
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 #include "validation/timeline/timeline_command.hpp"
 
+#include "kernels/testing/scratch_folder.hpp"
 #include "sim/files/files.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/trace_testing.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 using namespace weft;
 
@@ -43,8 +42,7 @@ TEST_CASE("a measured run has the tracks and arrows of a simulated one, from its
 }
 
 TEST_CASE("measured and simulated runs are processes of one timeline, and none takes the number of another") {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_timeline_{}", ::getpid());
-  std::filesystem::create_directories(folder);
+  const ScratchFolder folder;
   const auto file = [&](const char* name) { return (folder / name).string(); };
   write_file(file("bench.trace"), measured_trace);
   const Timeline simulated{.messages = {{.from = 0, .to = 1, .bytes = 4, .posted = 0_us, .active = 0_us, .ended = 4_us}}};
@@ -65,5 +63,4 @@ TEST_CASE("measured and simulated runs are processes of one timeline, and none t
   CHECK_THROWS_WITH_AS(timeline_command({.files = {file("no.json")}, .output = file("x.json")}, out),
                        (file("no.json") + ": must be a trace of weft bench --trace, or trace.json of weft run --trace").c_str(),
                        InputError);
-  std::filesystem::remove_all(folder);
 }

@@ -1,18 +1,17 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/transports/tcp.hpp"
+#include "kernels/testing/problems_of.hpp"
+#include "kernels/testing/scratch_folder.hpp"
+#include "kernels/testing/shell.hpp"
 #include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <future>
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace weft {
 namespace {
@@ -20,8 +19,7 @@ namespace {
 // A scenario that trains a small net of measured layers, so that steps are short.
 class SmallTraining {
  public:
-  SmallTraining() : folder_(std::filesystem::temp_directory_path() / fmt::format("weft_workload_{}", ::getpid())) {
-    std::filesystem::create_directories(folder_);
+  SmallTraining() {
     Json layers = Json::array();
     for (int i = 0; i < 4; ++i)
       layers.push_back({{"name", fmt::format("layer{}", i)}, {"parameters", 20'000 + 5'000 * i}, {"forward", "1ms"}, {"backward", "2ms"}});
@@ -38,37 +36,15 @@ class SmallTraining {
                        {"algorithm", "ring"}}}};
     write_file(file(), scenario.dump());
   }
-  ~SmallTraining() { std::filesystem::remove_all(folder_); }
-  SmallTraining(const SmallTraining&) = delete;
-  SmallTraining& operator=(const SmallTraining&) = delete;
   std::string file() const { return (folder_ / "s.json").string(); }
 
  private:
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
 };
 
 std::vector<std::string> refused(const WorkloadArguments& arguments) {
   std::ostringstream out;
-  try {
-    run_workload(arguments, out);
-  } catch (const InputError& error) {
-    return error.problems();
-  }
-  return {};
-}
-
-struct Ran {
-  int status = -1;
-  std::string printed;
-};
-Ran shell(const std::string& command) {
-  Ran out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::array<char, 4096> buffer;
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.printed.append(buffer.data(), n);
-  out.status = WEXITSTATUS(::pclose(pipe));
-  return out;
+  return problems_of([&] { run_workload(arguments, out); });
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 #include "collectives/bench/settings/settings.hpp"
 
 #include "collectives/bench/testing.hpp"
+#include "kernels/testing/scratch_folder.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 using namespace weft;
 using namespace weft::bench;
@@ -91,8 +90,8 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
 }
 
 TEST_CASE("bench: the secret of a job over several machines comes from a file or the environment, and is not in what is printed") {
-  const std::string file = std::filesystem::temp_directory_path() / fmt::format("weft_bench_test_secret.{}", ::getpid());
-  std::ofstream(file) << "sesame\n";
+  const ScratchFolder folder;
+  const std::string file = folder.file("secret", "sesame\n");
   ::setenv("WEFT_JOB_SECRET", "from the environment", 1);
   const Settings of_file = settings_of({"--transport", "tcp", "--hosts", "a:1,b:1", "--rank", "0", "--secret-file", file});
   CHECK(of_file.secret == "sesame");

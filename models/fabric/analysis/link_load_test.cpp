@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 namespace weft {
+using test::leaf_spine;
 using test::link_100g;
 
 namespace {
@@ -16,10 +17,6 @@ std::vector<int> linear(int ranks) {
   std::vector<int> placement(static_cast<std::size_t>(ranks));
   std::iota(placement.begin(), placement.end(), 0);
   return placement;
-}
-
-FatTree leaf_spine(int leaves, int nodes, int spines) {
-  return {.leaves = leaves, .nodes_per_leaf = nodes, .spines = spines, .host_link = link_100g, .fabric_link = link_100g};
 }
 
 // Step k: every rank sends to the one shifts[k] further on.

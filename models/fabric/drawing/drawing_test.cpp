@@ -14,13 +14,10 @@
 #include <doctest/doctest.h>
 
 using namespace weft;
+using test::leaf_spine;
 using test::link_100g;
 
 namespace {
-
-FatTree leaf_spine(int leaves, int nodes, int spines) {
-  return {.leaves = leaves, .nodes_per_leaf = nodes, .spines = spines, .host_link = link_100g, .fabric_link = link_100g};
-}
 
 std::vector<std::string> labels_of(const Drawing& drawing) {
   std::vector<std::string> out;
