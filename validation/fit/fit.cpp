@@ -274,7 +274,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   best.values = objective.physical(std::move(best.values));
   // Pipelines whose messages meet need many pieces until each of them takes as long as the next: what the parameters leave over, and the
   // result, is of larger calls than the search had time for.
-  constexpr std::int64_t larger_at_last = 16;
+  constexpr std::int64_t larger_at_last = 4;
   const bool is_of_mpi = std::ranges::none_of(points, [](const FitPoint& p) { return p.setup.algorithm.name == "nccl"; });
   if (is_of_mpi && max_messages <= std::numeric_limits<std::int64_t>::max() / larger_at_last)
     simulators->tell_beyond(larger_at_last * max_messages);

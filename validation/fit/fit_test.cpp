@@ -453,7 +453,7 @@ TEST_CASE("fit: costs by size are of longer pipelines than the search simulates,
   const FitResult result = fit(open, points, {.budget = 5'000'000});
   HardwareProfile profile = open.hardware({named(result, "send_overhead").value});
   profile.cost_by_size = result.cost_by_size;
-  for (const FitPoint& p : points) CHECK(simulator.time_us(p.setup, profile) == doctest::Approx(p.measured.time_us).epsilon(0.02));
+  for (const FitPoint& p : points) CHECK(simulator.time_us(p.setup, profile) == doctest::Approx(p.measured.time_us).epsilon(0.03));
 }
 
 TEST_CASE("fit: what a process takes to launch for each of its GPUs is found where it launches for several") {
