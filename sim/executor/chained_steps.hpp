@@ -5,6 +5,7 @@
 #include "sim/executor/chains.hpp"
 #include "sim/executor/lane_state.hpp"
 #include "sim/executor/meeting_groups.hpp"
+#include "sim/executor/rotation.hpp"
 #include "sim/executor/schedule_costs.hpp"
 #include "sim/executor/step_ways.hpp"
 
@@ -124,7 +125,6 @@ class ChainedSteps {
   // `all_meet`: any message may meet another, if only one of its own place.
   bool walk(std::span<const Part> parts, std::span<const std::int64_t> entered, bool all_meet, std::span<typename Walk::Dates> dates) {
     std::vector<typename Walk::Way> ways(places());
-    for (std::size_t place = 0; place < places(); ++place) dates[place] = {.entered = entered[place]};
     for (std::uint32_t i = 0; i < shape_.ends.size(); ++i) {
       const std::uint32_t route = shape_.routes[i];
       auto& way = ways[static_cast<std::size_t>(shape_.from(i))];
@@ -132,7 +132,18 @@ class ChainedSteps {
       if (way.meets) way.route = lane_.network.number(route), way.latency_ps = costs_.latency(route).ps;
     }
     const auto waits = leaves_at_once() ? Walk::Waits::for_nothing : costs_.is_ring() ? Walk::Waits::for_receivers : Walk::Waits::for_links;
-    return Walk(lane_.network.model(), std::move(ways), waits).run(parts, dates);
+    const Model& model = lane_.network.model();
+    const Rotation<Model> rotation(model, ways, entered, parts, static_cast<std::size_t>(ranks_));
+    if (!rotation.found()) {
+      for (std::size_t place = 0; place < places(); ++place) dates[place] = {.entered = entered[place]};
+      return Walk(model, std::move(ways), waits).run(parts, dates);
+    }
+    std::vector<typename Walk::Dates> of_standing(rotation.places());
+    for (std::size_t place = 0; place < places(); ++place) of_standing[rotation.stands_for(place)] = {.entered = entered[place]};
+    const std::vector<Part> parts_of_standing = rotation.parts(parts);
+    if (!Walk(rotation.network(), rotation.ways(), waits).run(parts_of_standing, of_standing)) return false;
+    for (std::size_t place = 0; place < places(); ++place) dates[place] = of_standing[rotation.stands_for(place)];
+    return true;
   }
 
   const LaneState<Network>& lane_;

@@ -54,7 +54,7 @@ class Chains {
   enum class Waits { for_links, for_receivers, for_nothing };
 
   // `ways` by rank.
-  Chains(const Model& model, std::vector<Way> ways, Waits waits) : network_(model), ways_(std::move(ways)), waits_(waits) {
+  Chains(Model model, std::vector<Way> ways, Waits waits) : network_(std::move(model)), ways_(std::move(ways)), waits_(waits) {
     network_.end_exactly();
   }
 

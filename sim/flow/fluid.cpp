@@ -111,6 +111,18 @@ void FluidNetwork::hold_path(Route& route, std::span<const LinkId> path) {
   }
 }
 
+void FluidNetwork::go_over(RouteIndex route, std::span<const LinkId> onto) {
+  Route& r = routes_[route];
+  const auto links = r.hops <= Route::max_held ? std::span(r.links) : std::span(long_paths_).subspan(static_cast<std::size_t>(r.links[0]));
+  for (LinkId& link : links.first(r.hops)) link = onto[static_cast<std::size_t>(link)];
+}
+
+std::array<double, 3> FluidNetwork::rates(LinkId link) const {
+  const auto at = static_cast<std::size_t>(link);
+  if (opposite(link) == no_link) return {nominal_[at]};
+  return {nominal_[at], two_ways_[at].load, two_ways_[at].duplex};
+}
+
 // Entries are addressed by flow and hop; a longer route than any before moves them all.
 void FluidNetwork::widen_stride(std::uint32_t hops) {
   LargeTable<Entry> wider(flows_.size() * hops);

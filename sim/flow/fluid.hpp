@@ -103,6 +103,13 @@ class FluidNetwork {
     return opposite == no_link ? link : std::min(link, opposite);
   }
   std::size_t links() const { return links_.size(); }
+  // For those who find that parts of the network are alike: of routes with the same number messages take as long and have the same
+  // terms, and what links have, alone and while flows cross the opposite one (-1: there is none) too.
+  std::uint32_t terms(RouteIndex route) const { return routes_[route].terms; }
+  LinkId opposite(LinkId link) const { return links_[static_cast<std::size_t>(link)].opposite; }
+  std::array<double, 3> rates(LinkId link) const;
+  // From now on the route goes over onto[link], which is like it, in place of each of its links.
+  void go_over(RouteIndex route, std::span<const LinkId> onto);
   // Nothing is under way: the clock stands at 0 once more.
   void begin_again() {
     check(next_date() == SimTime::never() && active_ == 0, "{} flows are under way", active_);
