@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
+#include <string>
 #include <utility>
 
 namespace weft {
@@ -13,6 +15,48 @@ namespace {
 bool is_number(std::string_view word) {
   double value = 0;
   return std::from_chars(word.data(), word.data() + word.size(), value).ptr == word.data() + word.size();
+}
+
+// Where NCCL's log begins in a line: "HOST:PID:TID [DEVICE] NCCL INFO ...", of a host that the table lists, perhaps right behind a number.
+std::size_t log_in(std::string_view line, const NcclHeader& header) {
+  const std::size_t nccl = line.find("] NCCL ");
+  std::size_t first = std::string_view::npos;
+  for (const std::string& host : header.hosts)
+    if (const std::size_t at = line.find(host + ":"); at < nccl) first = std::min(first, at);
+  return nccl == std::string_view::npos ? nccl : first;
+}
+
+// NCCL's log has a line for each call (NCCL_DEBUG_SUBSYS=TUNING or COLL), which it prints while nccl-tests has printed a part of a row:
+// such rows become whole again, on their first line.
+void join_rows(std::span<std::string_view> lines, const NcclHeader& header, std::deque<std::string>& joined) {
+  const auto begins_row = [](std::span<const std::string_view> words) {
+    return words.size() > 1 && whole_number_in(words[0]) && whole_number_in(words[1]);
+  };
+  std::string* row = nullptr;
+  std::string_view* first = nullptr;
+  const auto end_row = [&] {
+    if (row) *first = *row;
+    row = nullptr;
+  };
+  for (std::string_view& line : lines) {
+    const std::size_t log = log_in(line, header);
+    const std::string_view part = line.substr(0, log);
+    const auto words = words_in(part);
+    if (begins_row(words)) {
+      end_row();
+      if (log == std::string_view::npos) continue;
+      row = &joined.emplace_back(part);
+      first = &line;
+    } else if (row && (words.empty() || are_mostly_numbers(words))) {
+      *row += " ";
+      *row += part;
+      line = {};
+      if (!words.empty() && log == std::string_view::npos) end_row();
+    } else if (log == std::string_view::npos) {
+      end_row();
+    }
+  }
+  end_row();
 }
 
 // How many results of the run were wrong: "# Out of bounds values : 2 FAILED".
@@ -102,20 +146,20 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
 
 void read_nccl_text(std::string_view text, RowSink& sink) {
   NcclHeader header;
-  const auto lines = lines_in(text);
+  auto lines = lines_in(text);
+  std::deque<std::string> joined;  // which some lines are then
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string_view line = trimmed(lines[i]);
-    const auto words = fields_in(line);
-    if (!is_row(words)) {
-      read_header_line(i + 1, line, header, sink);
+    if (!is_row(fields_in(lines[i]))) {
+      read_header_line(i + 1, trimmed(lines[i]), header, sink);
       continue;
     }
     if (!std::exchange(header.has_rows, true)) {
+      join_rows(std::span(lines).subspan(i), header, joined);
       begin_rows(i + 1, std::span(lines).subspan(i), header, sink);
       header.collective = collective_of(std::span(lines).subspan(i), header,
                                         {.ranks = ranks_of(header, sink), .collective = collective_spelled(sink.options().collective)});
     }
-    if (!header.is_refused) read_row(i + 1, words, header, sink);
+    if (!header.is_refused) read_row(i + 1, fields_in(lines[i]), header, sink);
   }
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
         {"   1048576        2621", fields + "2"},
         {"   10485", fields + "1"},
         {"   13.24    0.00    0.00      0", fields + "4"},
-        {"   1048576  262144  float  sum  -1node0:1:1 [0] NCCL INFO comm", "the time must be a number, got \"[0]\""},
+        {"   1048576  262144  float  sum  -1node0:1:1 [0] NCCL INFO comm", fields + "5"},
         {"   1x48576  262144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0",
          "the size must be a whole number of bytes, got \"1x48576\""},
         {"   1048576  26x144  float sum -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0", "the count must be a whole number, got \"26x144\""},
@@ -83,6 +83,30 @@ TEST_CASE("nccl-tests: what else is printed among the rows is passed over, cut a
     CAPTURE(wrong.first);
     CHECK(problems_of_nccl(with(wrong.first)) == Lines{"f:11: " + wrong.second});
   }
+}
+
+TEST_CASE("nccl-tests: rows into which NCCL logs each call are read as if it had logged elsewhere") {
+  const std::string table = run_of("# Collective test starting: all_reduce_perf\n", 4);
+  const std::string log = "node1:11:12 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
+  const auto with = [&](const std::string& row) {
+    std::string text = table;
+    return text.insert(text.find("# Out of"), row);
+  };
+  const std::string halves[] = {"   1048576  262144  float  sum  -1", " 100.0  10.49  15.73  0", " 110.0  9.53  14.30  0\n"};
+  for (const auto& [rows, line] : {std::pair{halves[0] + log + log + halves[1] + log + "\n" + halves[2], "f:13"},
+                                   {halves[0] + log + halves[1] + halves[2], "f:13"},
+                                   {log + halves[0] + halves[1] + log + halves[2], "f:14"}}) {
+    CAPTURE(rows);
+    const std::string text = with(rows);
+    for (const bool in_place : {false, true}) {
+      const Measurements read = parse_nccl(text, {.select = RowSelection{.in_place = in_place}});
+      REQUIRE(read.rows.size() == 2);
+      CHECK(read.rows[1].size_bytes == 1 << 20);
+      CHECK(read.rows[1].time_us == (in_place ? 110 : 100));
+      CHECK(read.rows[1].where == line);
+    }
+  }
+  CHECK(problems_of_nccl(with(halves[0] + log + "done\n" + halves[1] + halves[2])).size() == 2);
 }
 
 TEST_CASE("nccl-tests: the ranks are counted by their numbers, though a page of text took the first line's # for a heading") {
