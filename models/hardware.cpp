@@ -208,8 +208,10 @@ std::vector<Problem> problems(const HardwareProfile& profile) {
   not_negative("/handshake_threshold", profile.handshake_threshold);
   not_negative("/unpipelined_rate", profile.unpipelined_rate);
   not_negative("/nccl_channel", profile.nccl_channel);
+  not_negative("/simple_base", profile.simple_base);
   not_negative("/nccl_network", profile.nccl_network);
   not_negative("/nccl_hop", profile.nccl_hop);
+  not_negative("/nccl_own_rate", profile.nccl_own_rate);
   not_negative("/process_launch", profile.process_launch);
   found.require(profile.initial_copies >= 0 && profile.initial_copies <= max_initial_copies, "/initial_copies",
                 "must be between 0 and {}, got {}", max_initial_copies, profile.initial_copies);

@@ -43,8 +43,10 @@ struct Regime {
   bool nvlink = false;     // between the GPUs of a server
   int staged_sends = 0;    // of a rank, one behind the other, of a ring whose messages are staged in host memory; 0: they are not
   bool one_chunk = false;  // all that goes round a ring
+  Bytes own{};             // a rank's part of the message, of rings and all-to-alls
   double of_rate = 1;      // what it gets of its rate: trees and NVLS at the call's size, channels that carry no more
-  int remote_peers = 0;    // of a rank of an all-to-all
+  int remote_peers = 0;    // of a rank of an all-to-all, on other servers
+  int local_peers = 0;     // on its own
   int channels = 1;        // NCCL's, that the call takes
   int connections = 1;     // between servers, for each channel of the schedule
   double handshakes = 0;   // of the profile's rendezvous a hop between servers takes so many; 0: its messages are too short
@@ -126,8 +128,12 @@ struct HardwareProfile {
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
   SimTime nccl_channel = {};  // of a call, for each channel that it takes but the first
+  SimTime simple_base = {};   // of a call within a server with Simple, besides its hops
   SimTime nccl_network = {};  // of a call between servers, besides its hops
   SimTime nccl_hop = {};      // of each of these hops, in any protocol
+  // What a rank of a ring, or of an all-to-all, reads and writes of its own part of the message while none of its links is used for that
+  // part. 0: takes no time.
+  BitsPerSecond nccl_own_rate{0};
   // For each GPU of a process that launches for several of them, one after the other: calls that follow one another come no faster.
   SimTime process_launch = 4400_ns;
   double ll_efficiency = 0.25, ll128_efficiency = 0.92, simple_efficiency = 1.0;

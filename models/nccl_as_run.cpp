@@ -131,7 +131,9 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
     regime.fill = turns.fill;
     regime.of_rate = turns.of_rate;
   }
-  const bool is_ring = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective) && q.collective != Collective::alltoall;
+  const bool passes_parts = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective);
+  const bool is_ring = passes_parts && q.collective != Collective::alltoall;
+  if (passes_parts && q.ranks > 1) regime.own = Bytes{size.count / q.ranks};
   if (regime.protocol == NcclProtocol::ll && q.servers == 1 && q.nvlink && is_ring) regime.pass = ll_pass_inside(q, size);
   if (regime.protocol == NcclProtocol::ll && q.servers > 1) regime.longer += ll_pass(q, regime, size);
   if (regime.protocol == NcclProtocol::ll && is_chain(q.collective)) take_turns(profile, q, regime, size);
@@ -141,7 +143,10 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   if (!nvswitches_add(regime) && !sharp_adds(regime) && q.collective != Collective::alltoall)
     regime.channels = channels_taken(q, regime, size);
   if (q.servers > 1) regime.handshakes = handshakes_of(profile, q, regime, size);
-  if (q.servers > 1 && q.collective == Collective::alltoall) regime.remote_peers = q.ranks - q.ranks / q.servers;
+  if (q.collective == Collective::alltoall) {
+    regime.local_peers = q.ranks / q.servers - 1;
+    regime.remote_peers = q.ranks - q.ranks / q.servers;
+  }
   if (!q.staged || q.servers > 1 || regime.pattern != NcclAlgorithm::ring) return regime;
   if (is_chain(q.collective) || q.collective == Collective::alltoall) return regime;
   regime.staged_sends = (q.collective == Collective::allreduce ? 2 : 1) * (q.ranks - 1);

@@ -9,7 +9,9 @@ namespace weft {
 TEST_CASE("nccl tuning: small messages take LL and trees, large ones Simple and rings; LL128 needs NVLink") {
   CHECK(nccl_choice({}, four_servers, 256_B) == of_four(NcclProtocol::ll, NcclAlgorithm::tree, SimTime{91'022}));
   // 4 channels of 24 GB/s fill the NICs, and each is taken twice.
-  CHECK(nccl_choice({}, four_servers, 1_GiB) == with_channels(of_four(NcclProtocol::simple, NcclAlgorithm::ring), 8));
+  Regime large = with_channels(of_four(NcclProtocol::simple, NcclAlgorithm::ring), 8);
+  large.own = Bytes{(1_GiB).count / four_servers.ranks};
+  CHECK(nccl_choice({}, four_servers, 1_GiB) == large);
   const auto protocols = [](bool nvlink, bool in_order = true) {
     bool ll128 = false;
     NcclQuestion q = four_servers;
@@ -171,7 +173,9 @@ TEST_CASE("nccl tuning: what is given is kept, and other collectives have rings 
   NcclQuestion q = four_servers;
   q.algorithm = NcclAlgorithm::ring, q.protocol = NcclProtocol::ll;
   // A hop takes 4 KiB at 16 / 45 ns a byte longer.
-  CHECK(nccl_choice({}, q, 1_GiB) == with_channels(of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{1'456'356}), 8));
+  Regime given = with_channels(of_four(NcclProtocol::ll, NcclAlgorithm::ring, SimTime{1'456'356}), 8);
+  given.own = Bytes{(1_GiB).count / q.ranks};
+  CHECK(nccl_choice({}, q, 1_GiB) == given);
   q = four_servers;
   q.collective = Collective::allgather;
   CHECK(nccl_choice({}, q, 8_B).pattern == NcclAlgorithm::ring);

@@ -77,7 +77,7 @@ TEST_CASE("nccl tuning: on a slow network each hop between servers takes longer,
     }
 }
 
-TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another server") {
+TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another server, 0.8 us more and 0.3 us for each on its own") {
   const auto base = [](Collective collective, int servers, double factor) {
     NcclQuestion q{.collective = collective, .ranks = 16, .servers = servers, .protocol = NcclProtocol::simple};
     if (servers > 1) q.outside = 100_Gbps;
@@ -85,10 +85,35 @@ TEST_CASE("nccl tuning: an all-to-all takes 5 us more for each rank on another s
     profile.nccl_peer = factor;
     return nccl_costs(profile, nccl_choice(profile, q, 1_KiB)).base;
   };
-  CHECK(base(Collective::alltoall, 1, 1) == 8400_ns);
-  CHECK(base(Collective::alltoall, 2, 1) == 6600_ns + 40_us);  // and as long as LL besides
-  CHECK(base(Collective::alltoall, 4, 2) == 6600_ns + 120_us);
+  CHECK(base(Collective::alltoall, 1, 1) == 8400_ns + 800_ns + 4500_ns);
+  CHECK(base(Collective::alltoall, 2, 1) == 6600_ns + 40_us + 800_ns + 2100_ns);  // and as long as LL besides
+  CHECK(base(Collective::alltoall, 4, 2) == 6600_ns + 120_us + 800_ns + 900_ns);
   CHECK(base(Collective::allgather, 4, 2) == 8400_ns);
+}
+
+TEST_CASE("nccl tuning: a rank of a ring or an all-to-all copies its own part while its links wait") {
+  HardwareProfile profile;
+  profile.nccl_own_rate = 800_Gbps;
+  const auto longer = [&](Collective collective, int ranks, NcclAlgorithm pattern = NcclAlgorithm::ring) {
+    NcclQuestion q{.collective = collective, .ranks = ranks, .nvlink = true, .algorithm = pattern, .protocol = NcclProtocol::simple};
+    const Regime regime = nccl_choice(profile, q, Bytes{80'000'000});
+    return nccl_costs(profile, regime).base - nccl_costs({}, regime).base;
+  };
+  for (const Collective collective : {Collective::allreduce, Collective::allgather, Collective::reduce_scatter, Collective::alltoall}) {
+    CHECK(longer(collective, 2) == 400_us);  // 40 MB at 100 GB/s
+    CHECK(longer(collective, 8) == 100_us);
+  }
+  CHECK(longer(Collective::broadcast, 8) == SimTime{});
+  CHECK(longer(Collective::allreduce, 8, NcclAlgorithm::tree) == SimTime{});
+}
+
+TEST_CASE("nccl tuning: Simple begins later than the table says by what the profile has for it") {
+  HardwareProfile profile;
+  profile.simple_base = 20_us;
+  for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+    const Regime regime{.protocol = protocol, .gpus = 8, .nvlink = true};
+    CHECK(nccl_costs(profile, regime).base - nccl_costs({}, regime).base == (protocol == NcclProtocol::simple ? 20_us : SimTime{}));
+  }
 }
 
 TEST_CASE("nccl tuning: a tree runs at the part of its rate that NCCL expects of it at the size") {

@@ -122,6 +122,9 @@ JudgedClaim judge(const Claim& claim, const std::filesystem::path& scenario) {
 
 std::vector<Setting> settings_of(const Reference& reference) {
   if (reference.profile.empty()) return {};
+  if (!std::filesystem::exists(reference.profile))
+    throw InputError(
+        fmt::format("{}: /profile: there is no {} yet: weft validate --refit fits it", reference.name, reference.profile.string()));
   const std::string name = reference.profile.stem().string();
   std::error_code missing;
   if (std::filesystem::equivalent(ProfileLibrary::beside(reference.scenario).file_of(name), reference.profile, missing))

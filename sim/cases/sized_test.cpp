@@ -97,6 +97,7 @@ TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple f
                                .between_servers = true,
                                .gpus = 8,
                                .nvlink = true,
+                               .own = 64_MiB,
                                .channels = 16,
                                .connections = 2});
   eight_servers["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "channels": 4})");

@@ -54,6 +54,7 @@ bool is_idle(const std::string& name, const std::vector<Regime>& possible) {
                                                      {"ll128_efficiency", ll128},
                                                      {"ll128_bias", [](const Regime& r) { return ll128(r) && r.between_servers; }},
                                                      {"simple_hops", simple},
+                                                     {"simple_base", [](const Regime& r) { return simple(r) && !r.between_servers; }},
                                                      {"simple_efficiency", simple},
                                                      {"network_hops", between_servers},
                                                      {"tree_efficiency", tree},
@@ -76,7 +77,9 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
   for (const MeasuredSetup& e : measured) {
     if (e.algorithm.name == "nccl") {
       add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
-           "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel"});
+           "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel",
+           "nccl_own_rate"});
+      if (e.nodes <= 1) add({"simple_base"});
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
       if (e.nodes > 1) add({"nccl_network", "nccl_hop", "rendezvous", "rendezvous_threshold"});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/scenario/scenario.hpp"
+#include "validation/measurements/measurement.hpp"
 
 #include <optional>
 #include <string>
@@ -28,8 +29,5 @@ struct MeasuredSetup {
   bool mean_of_ranks = false;     // the time is the mean of what each rank took, not what all took
   int gpus_of_a_process = 1;      // whose kernels are launched one after the other
 };
-
-// "latency", "bandwidth", "bidirectional_bandwidth": messages between two ranks.
-bool is_point_to_point(std::string_view collective);
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,13 +21,15 @@ using Unit = HardwareParameter::Unit;
 
 constexpr std::int64_t work_of_building = 8000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
-constexpr double points_of_a_weight = 24;        // or of one in so many, as points of one system are off together
-constexpr double weight_of_launch = 0.3;         // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
-constexpr double weight_of_overhead = 0.4;       // of overheads over the published ones, where the network's hops may be meant
-constexpr double weight_of_time = 0.1;           // of other times over those that were measured elsewhere
-constexpr double weight_of_bias = 0.1;           // of when NCCL changes its protocol, which its versions see differently
-constexpr double weight_of_choice = 1;           // the time over that of the best choice counts as an error
-constexpr std::size_t max_simulators = 24;       // pointers are differentiated one by one, so a round asks for each again
+// Or of one in so many, as points of one number of ranks are off together: what they say of a call or of a hop does not tell which. Several
+// numbers of ranks within a server do, of which each counts; between servers what hops are of changes with their number, too.
+constexpr double points_of_a_weight = 24;
+constexpr double weight_of_launch = 0.3;    // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
+constexpr double weight_of_overhead = 0.4;  // of overheads over the published ones, where the network's hops may be meant
+constexpr double weight_of_time = 0.1;      // of other times over those that were measured elsewhere
+constexpr double weight_of_bias = 0.1;      // of when NCCL changes its protocol, which its versions see differently
+constexpr double weight_of_choice = 1;      // the time over that of the best choice counts as an error
+constexpr std::size_t max_simulators = 24;  // pointers are differentiated one by one, so a round asks for each again
 
 // Of the networks that NCCL runs on none was seen to make handshakes for less (scenarios/nccl.md). What all messages take longer is a
 // hop's.
@@ -61,6 +64,10 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     if (p.name == "last_level_cache") p.high *= max_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = min_rendezvous, p.high = std::max(p.low, p.high);
   }
+  std::set<std::pair<int, int>> scales;
+  for (const FitPoint* p : points_) scales.emplace(p->setup.nodes, p->setup.ranks);
+  const bool in_a_server = std::ranges::all_of(points_, [](const FitPoint* p) { return p->setup.nodes == 1; });
+  scales_ = std::max(1.0, std::pow(static_cast<double>(scales.size()), in_a_server ? 1 : 0.5));
   if (of_nccl) keep_biases_to_what_is_taken();
 }
 
@@ -183,6 +190,7 @@ std::vector<double> Objective::simulated_with(HardwareProfile hardware, const st
 std::optional<Usual> Objective::usual(std::size_t parameter) const {
   const std::string& name = parameters_[parameter].name;
   if (open_.scenario().server.ranks > 0) return usual_of_shared_gpus(name);
+  if (const auto known = usual_of_nccl(name)) return known;
   if (name == "call_overhead" && fits_nccl()) return {};
   if (name == "sockets_overhead" && open_.scenario().server.cores == 0) return {};  // of GPUs nothing is usual
   return usual_of_hosts(name);
@@ -191,7 +199,7 @@ std::optional<Usual> Objective::usual(std::size_t parameter) const {
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->wanted_us());
-  const double of_many = std::sqrt(std::max(1.0, static_cast<double>(points_.size()) / points_of_a_weight));
+  const double of_many = std::sqrt(std::max(1.0, static_cast<double>(points_.size()) / points_of_a_weight)) / scales_;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const FitParameter& p = parameters_[i];
     const bool is_bias = p.unit == Unit::bias;
@@ -217,6 +225,7 @@ std::vector<double> Objective::errors(const std::vector<double>& values) {
     if (parameters_[i].name == "rendezvous") out.push_back(weight_of_overhead * beyond(us, 8));
     if (parameters_[i].name == "nccl_network")
       out.push_back(weight_of_time * beyond(us, nccl_costs({}, {.protocol = NcclProtocol::ll}).base.microseconds()));
+    if (parameters_[i].name == "simple_base") out.push_back(weight_of_time * beyond(us, 8));
     if (parameters_[i].name == "nccl_hop") out.push_back(weight_of_time * beyond(us, 1));
     if (parameters_[i].name == "nccl_channel") out.push_back((between ? weight_of_overhead : weight_of_time) * beyond(us, 1));
     if (parameters_[i].name == "call_overhead" && between) {

@@ -96,6 +96,7 @@ class Objective {
   std::vector<const FitPoint*> points_;
   std::vector<FitParameter> parameters_;
   std::shared_ptr<Simulators> simulators_;
+  double scales_ = 1;  // numbers of servers and ranks
   Precision precision_;
   int evaluations_ = 0;
 };

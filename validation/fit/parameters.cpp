@@ -25,6 +25,9 @@ using Unit = HardwareParameter::Unit;
 // NCCL's channels take 0.2 to 2.6 us each (validation/data/public_*): what grows faster with the size of a call is something else.
 constexpr SimTime max_of_channel = 4_us;
 
+// 8 to 23 us on five kinds of servers (simple_base).
+constexpr SimTime max_of_simple = 60_us;
+
 // What is paid once for the network was told from hops by several numbers of servers at 0 to 6 us (validation/data/abci2_nccl).
 constexpr SimTime max_of_network = 8_us;
 
@@ -119,8 +122,9 @@ const std::vector<HardwareParameter>& hardware_parameters() {
       factor_parameter<&H::simple_hops>("simple_hops", 0.05, 20),
       factor_parameter<&H::network_hops>("network_hops", 0.05, most_of_network_hops),
       factor_parameter<&H::nccl_launch>("nccl_launch", 0.05, 20), factor_parameter<&H::nccl_peer>("nccl_peer", 0.05, 20),
-      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::nccl_network>("nccl_network", max_of_network),
-      time_parameter<&H::nccl_hop>("nccl_hop"), time_parameter<&H::process_launch>("process_launch"),
+      time_parameter<&H::nccl_channel>("nccl_channel", max_of_channel), time_parameter<&H::simple_base>("simple_base", max_of_simple),
+      time_parameter<&H::nccl_network>("nccl_network", max_of_network), time_parameter<&H::nccl_hop>("nccl_hop"),
+      rate_parameter<&H::nccl_own_rate>("nccl_own_rate"), time_parameter<&H::process_launch>("process_launch"),
       factor_parameter<&H::ll_efficiency>("ll_efficiency", 0.01, 1), factor_parameter<&H::ll128_efficiency>("ll128_efficiency", 0.05, 1),
       factor_parameter<&H::simple_efficiency>("simple_efficiency", 0.05, 1),
       factor_parameter<&H::tree_efficiency>("tree_efficiency", 0.2, 1), factor_parameter<&H::nvls_efficiency>("nvls_efficiency", 0.2, 1),
@@ -190,6 +194,13 @@ std::optional<Usual> usual_of_shared_gpus(std::string_view parameter) {
                                                         {"last_level_cache", {50e6, 0.15, "GPUs"}}};
   const auto known = all.find(parameter);
   return known == all.end() ? std::nullopt : std::optional{known->second};
+}
+
+std::optional<Usual> usual_of_nccl(std::string_view parameter) {
+  // On one number of GPUs it is not told from what links carry. Of all-gathers, reduce-scatters and rings' all-reduces of 4 to 512 MiB on
+  // 2, 4 and 8 GPUs: 660 GB/s (A100), 780 (H100, H200), 1240 (B200) and 1260 (B300; ai-dynamo/aiconfigurator), the geometric mean.
+  if (parameter == "nccl_own_rate") return Usual{7.3e12, 0.3, "GPUs"};
+  return {};
 }
 
 std::string shown(Unit unit, double value) {

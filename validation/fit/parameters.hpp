@@ -40,6 +40,7 @@ struct Usual {
 };
 std::optional<Usual> usual_of_hosts(std::string_view parameter);  // nothing: of this parameter nothing is usual
 std::optional<Usual> usual_of_shared_gpus(std::string_view parameter);
+std::optional<Usual> usual_of_nccl(std::string_view parameter);
 
 // Among the names of what is fitted: costs by size, of what the parameters leave (validation/fit/sized_costs.hpp).
 inline constexpr std::string_view name_of_sized_costs = "cost_by_size";

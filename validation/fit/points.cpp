@@ -146,9 +146,11 @@ class Points {
                               cables));
     const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
     if (row.time_us < tolerance * limit)
-      too_fast_.push_back(fmt::format(
-          "{}: {} bytes in {:g} us is faster than the scenario's wire allows, {:.4g} us at least without aggregation in the network",
-          row.where, row.size_bytes, row.time_us, limit));
+      too_fast_.push_back(
+          fmt::format("{}: {} of {} ranks, {} bytes in {:g} us, is faster than the scenario's wire allows, {:.4g} us at least without "
+                      "aggregation in the "
+                      "network",
+                      row.where, point.setup.collective, point.setup.ranks, row.size_bytes, row.time_us, limit));
     else
       out_.points.push_back(std::move(point));
   }

@@ -327,7 +327,8 @@ TEST_CASE("points: a measurement faster than the wire allows is refused, with th
   std::vector<Measurement> rows = measured_on({}, {1'000'000});
   rows[0].time_us = 40, rows[0].where = "f:3";
   CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
-        Lines{"f:3: 1000000 bytes in 40 us is faster than the scenario's wire allows, 80 us at least without aggregation in the network"});
+        Lines{"f:3: allreduce of 2 ranks, 1000000 bytes in 40 us, is faster than the scenario's wire allows, 80 us at least without "
+              "aggregation in the network"});
 }
 
 TEST_CASE("errors are summarised by median and the 95th percentile, nearest rank") {

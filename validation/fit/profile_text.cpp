@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -30,7 +31,15 @@ Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Sc
   std::map<std::string, std::set<int>> ranks_of;  // by collective
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> sizes_of;
   std::int64_t smallest = INT64_MAX, largest = 0;
+  // Sizes between those that were fitted to are held out, and whole scales, which are beyond it.
+  const auto call_of = [](const FitPoint& p) {
+    return std::tuple(p.measured.collective, label(p.setup.algorithm), p.setup.ranks, p.setup.nodes);
+  };
+  std::set<decltype(call_of(points.front()))> fitted;
+  for (const FitPoint& p : points)
+    if (p.fitted) fitted.insert(call_of(p));
   for (const FitPoint& p : points) {
+    if (!fitted.contains(call_of(p))) continue;
     collectives.insert(p.measured.collective);
     algorithms.insert(p.setup.algorithm.name);
     if (const auto& library = p.setup.algorithm.settings.library) libraries.emplace(name_of(*library));

@@ -52,7 +52,8 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
     hardware.ll_hops = none.ll_hops, hardware.ll128_hops = none.ll128_hops, hardware.simple_hops = none.simple_hops;
     hardware.network_hops = none.network_hops, hardware.nccl_launch = none.nccl_launch;
     hardware.nccl_peer = none.nccl_peer, hardware.nccl_channel = none.nccl_channel;
-    hardware.nccl_network = none.nccl_network, hardware.nccl_hop = none.nccl_hop;
+    hardware.nccl_network = none.nccl_network, hardware.nccl_hop = none.nccl_hop, hardware.nccl_own_rate = none.nccl_own_rate;
+    hardware.simple_base = none.simple_base;
     hardware.ll_efficiency = none.ll_efficiency, hardware.ll128_efficiency = none.ll128_efficiency;
     hardware.simple_efficiency = none.simple_efficiency, hardware.tree_efficiency = none.tree_efficiency;
     hardware.nvls_efficiency = none.nvls_efficiency, hardware.nvls_bias = none.nvls_bias;
@@ -150,10 +151,6 @@ double min_launched_us(const MeasuredSetup& e, const HardwareProfile& hardware) 
   constexpr double of_a_peer = 0.22;
   const double launches = e.collective == "alltoall" ? 1 + of_a_peer * (e.ranks - 1) : 1;
   return hardware.process_launch.microseconds() * e.gpus_of_a_process * launches;
-}
-
-bool is_point_to_point(std::string_view collective) {
-  return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
 }
 
 Simulator::Simulator(Scenario scenario)
@@ -255,9 +252,7 @@ SimTime Simulator::run(Prepared& p, Bytes size, const Experiment::Options& asked
   options.each_alone = false;
   SimTime time = experiment_of(p).run(size, options).time;
   if (options.mean_finish) time = *options.mean_finish;
-  // Those of a host's ranks meet in the memory of its socket, and are solved together there.
-  const int of_a_flow = scenario_.server.cores > 0 ? 6 : 1;
-  work_ += work.messages + static_cast<std::int64_t>(work.events + of_a_flow * work.solved_flows);
+  work_ += work.messages + static_cast<std::int64_t>(work.events + work.solved_flows);
   return time;
 }
 

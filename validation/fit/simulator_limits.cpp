@@ -21,7 +21,7 @@ double Simulator::wire_limit_us(const MeasuredSetup& e) const {
   if (e.collective == "allreduce" && extra_servers(e.algorithm.settings) == 0) share = 2 * (n - 1) / n;
   if (e.collective == "reduce_scatter" || e.collective == "allgather" || e.collective == "alltoall") share = (n - 1) / n;
   if (e.collective == "bidirectional_bandwidth") share = 0.5;
-  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && switch_adds(scenario_.server)) share = (n + 1) / n;
+  if (e.collective == "allreduce" && e.algorithm.name == "nccl" && switch_adds(scenario_.server)) share = std::min(share, (n + 1) / n);
   if (e.collective == "allreduce" && e.algorithm.name == "nccl" && scenario_.fabric.sharp) share = 1;
   if (e.ranks < 2 || e.collective == "barrier") return 0;
   // The fastest way out of the slowest endpoint.
@@ -59,11 +59,16 @@ double Simulator::least_us(const MeasuredSetup& e, double enough_us) {
 }
 
 std::string Simulator::limit_of_least(const MeasuredSetup& e) {
-  constexpr Bytes enough = 16_MiB;  // larger calls, of which some are told from smaller ones, are limited by what these are
+  constexpr Bytes enough = 16_MiB;  // larger calls are limited by what smaller ones are
+  constexpr std::int64_t max_messages = 1'000'000;
   if (!traits_of(scenario_.network).runs_again) return {};
   const HardwareProfile least = with_least_costs(scenario_.hardware);
-  Prepared& p = prepared(as_it_is_run(e, least, prepared(e)));
-  const Row row = experiment_of(p).run(std::min(e.size, enough), {.hardware = &least, .find_path = true, .each_alone = false});
+  MeasuredSetup asked = as_it_is_run(e, least, prepared(e));
+  asked.size = std::min(asked.size, enough);
+  while (!told_from(asked).empty()) asked = told_from(asked).front().call;  // by which larger ones are told
+  if (count_messages(asked, least) > max_messages) return {};
+  Prepared& p = prepared(asked);
+  const Row row = experiment_of(p).run(asked.size, {.hardware = &least, .find_path = true, .each_alone = false});
   if (!row.critical_path || row.critical_path->limits.empty()) return {};
   const CriticalPath& path = *row.critical_path;
   const SimTime besides = path.latency + path.overhead + path.waiting;  // NCCL's overheads have the latencies of links in them

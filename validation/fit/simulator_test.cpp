@@ -107,6 +107,17 @@ TEST_CASE("simulator: the wire's limit is the algorithm's least traffic over the
   CHECK(simulator.wire_limit_us({"barrier", {"dissemination"}, 2, 0_B}) == 0);
 }
 
+TEST_CASE("simulator: an NVSwitch that adds spares traffic, but not on two GPUs, whose ring sends the message once") {
+  const ScratchFolder folder;
+  const auto file = folder.file("server.json", R"({"schema": 1, "name": "server", "server": "dgx_h100", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 1, "link": {"bandwidth": "400Gbps", "latency": "500ns"}},
+    "workload": {"algorithm": "nccl", "size": "1MiB"}})");
+  const Simulator simulator(load_cases(file, {}).front().scenario);
+  const auto limit_us = [&](int ranks) { return simulator.wire_limit_us({"allreduce", {"nccl"}, ranks, 1_MB}); };
+  CHECK(limit_us(8) / limit_us(2) == doctest::Approx(9.0 / 8));
+  CHECK(limit_us(4) / limit_us(2) == doctest::Approx(5.0 / 4));
+}
+
 TEST_CASE("simulator: a measurement is told the time that weft run prints, to the picosecond, whatever the scenario says") {
   const ScratchFolder folder;
   const auto file = folder.file("any.json", star_scenario(8));

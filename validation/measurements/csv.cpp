@@ -161,7 +161,7 @@ class CsvReader {
     }
     row.collective = found->collective;
     row.size_of_a_rank = found->size_of_a_rank;
-    row.mean_of_ranks = has_root(row.collective);
+    row.mean_of_ranks = !is_point_to_point(row.collective);
     if (row.back_to_back == 0) row.back_to_back = 1;  // there is a barrier between its calls
   }
 

@@ -18,6 +18,11 @@ constexpr double longest_us = 9.2e12;
 constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
 constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when nobody says how many
 
+// "latency", "bandwidth", "bidirectional_bandwidth": messages between two ranks. Of all else OSU prints the mean of what its ranks took.
+inline bool is_point_to_point(std::string_view collective) {
+  return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
+}
+
 // "broadcast" and "reduce": calls that follow one another overlap, as the root begins the next while the others pass on the last, and ranks
 // end one call at different times.
 inline bool has_root(std::string_view collective) { return collective == "broadcast" || collective == "reduce"; }

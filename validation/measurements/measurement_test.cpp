@@ -165,7 +165,7 @@ TEST_CASE("measurements: OSU tables of latency, bandwidth and collectives") {
   CHECK(allreduce.rows[0].collective == "allreduce");
   CHECK(allreduce.rows[0].ranks == 0);
   CHECK(allreduce.rows[0].time_us == 3.2);
-  CHECK_FALSE(allreduce.rows[0].mean_of_ranks);
+  CHECK(allreduce.rows[0].mean_of_ranks);  // they may end it one after the other
   CHECK(problems_of_text("# OSU MPI Latency Test v7.1\n# Size          Latency (ms)\n0   1.80\n") ==
         Lines{"f:2: the values must be in (us), the columns are \"Size          Latency (ms)\""});
 }

@@ -136,8 +136,8 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   Measurement row = table.row;
   row.size_bytes = *size;
   row.time_us = table.is_bandwidth ? static_cast<double>(*size) / *value : *value;
-  if (has_root(row.collective)) {
-    const auto most = table.has_most && words.size() > 3 ? number_in(words[3]) : std::nullopt;
+  if (!is_point_to_point(row.collective)) {
+    const auto most = table.has_most && words.size() > 3 && has_root(row.collective) ? number_in(words[3]) : std::nullopt;
     row.time_us = most.value_or(row.time_us);
     row.mean_of_ranks = !most;
   }
