@@ -405,8 +405,8 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
   CalibrateArguments arguments{.data = {quick + ":ranks=2"}, .scenario = scenario, .fit = {"send_overhead"}, .folds = 0, .starts = 1};
   CHECK(calibrate_command(arguments, out, err) == 0);
   const std::string said = fmt::format(
-      "weft: {}:3: 8 bytes in 1.401 us, but ring among 2 ranks takes 2.001 us at least in this scenario, with every cost of the profile at "
-      "zero: no fit can follow 16 of the 18 points of this series.",  // 0.6 us is 2 % of what 512 KiB and more take
+      "weft: {}:3: 8 bytes in 1.401 us, but allreduce by ring among 2 ranks takes 2.001 us at least in this scenario, with every cost of "
+      "the profile at zero: no fit can follow 16 of the 18 points of this series.",  // 0.6 us is 2 % of what 512 KiB and more take
       quick);
   CHECK(err.str().starts_with(said));
   // 64 KiB take 5.2 us of wire and two steps of 1 us of cable: not the shortest time of its series, but the one that cannot be.
@@ -415,7 +415,8 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
   std::ostringstream said_of_behind;
   arguments.data = {behind};
   CHECK(calibrate_command(arguments, out, said_of_behind) == 0);
-  CHECK(said_of_behind.str().starts_with(fmt::format("weft: {}:3: 65536 bytes in 6 us, but ring among 2 ranks takes 7.243 us", behind)));
+  CHECK(said_of_behind.str().starts_with(
+      fmt::format("weft: {}:3: 65536 bytes in 6 us, but allreduce by ring among 2 ranks takes 7.243 us", behind)));
   CHECK(said_of_behind.str().find("no fit can follow 1 of the 3 points of this series. Look at the algorithm (/workload/algorithm, "
                                   "--rename), and at the rate of ") != std::string::npos);
   // NCCL's call of 512 bytes takes its time for latencies, which it has among its overheads.

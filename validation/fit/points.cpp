@@ -25,7 +25,10 @@ constexpr double tolerance_of_told = 0.8;  // where it is told from smaller call
 
 std::string unknown_algorithm(const Measurement& m) {
   if (m.algorithm.empty()) return fmt::format("{} is no collective of Weft's", m.collective);
-  return fmt::format("{} of {} is no algorithm of Weft's; name one with --rename", m.algorithm, m.collective);
+  const auto collective = collective_named(m.collective);
+  if (!collective) return fmt::format("{} of {} is no algorithm of Weft's", m.algorithm, m.collective);
+  return fmt::format("{} of {} is no algorithm of Weft's; name one of these with --rename: {}", m.algorithm, m.collective,
+                     fmt::join(algorithm_names(*collective), ", "));
 }
 
 // What the file calls an algorithm, where these are words of its own: two programs that do the same are measured apart.
@@ -156,6 +159,8 @@ class Points {
   }
 
   UsedMeasurements finish() {
+    for (const auto& [why, told] : left_out_)
+      if (told.more > 0) out_.left_out[told.told_at] += fmt::format(" (and {} more lines)", told.more);
     const bool between_servers = std::ranges::any_of(out_.points, [](const FitPoint& p) { return p.setup.nodes > 1; });
     if (std::string said = said_of_idle_nics(simulator_.scenario().server); between_servers && !said.empty())
       out_.assumed.push_back(fmt::format("{}: {}", simulator_.scenario().name, said));
@@ -182,7 +187,12 @@ class Points {
   }
 
  private:
-  void leave_out(const Measurement& row, const std::string& why) { out_.left_out.push_back(fmt::format("{}: {}", row.where, why)); }
+  // Lines for the same reason are told once, at the first of them.
+  void leave_out(const Measurement& row, const std::string& why) {
+    const auto [told, is_new] = left_out_.try_emplace(why, LeftOut{.told_at = out_.left_out.size()});
+    if (!is_new) return void(++told->second.more);
+    out_.left_out.push_back(fmt::format("{}: {}", row.where, why));
+  }
   // How NCCL is measured where nobody says how.
   int calls_of(const Measurement& row, const AlgorithmChoice& algorithm) {
     if (row.back_to_back > 0) return row.back_to_back;
@@ -342,6 +352,11 @@ class Points {
   const int gpus_;
   std::vector<AlgorithmChoice> algorithms_;  // of the scenario, for ranks of any number
   UsedMeasurements out_;
+  struct LeftOut {
+    std::size_t told_at = 0;  // in out_.left_out
+    int more = 0;
+  };
+  std::map<std::string, LeftOut> left_out_;  // by why
   std::vector<std::string> refused_, too_fast_;
   std::set<std::string> said_;
   std::map<std::pair<std::string, int>, Contradicted> contradicted_;  // by file and number of ranks
@@ -438,10 +453,10 @@ std::vector<std::string> impossible_series(const std::vector<FitPoint>& points, 
                             "\"nic_of_gpu\")",
                             limit);
     out.push_back(fmt::format(
-        "{}: {} bytes in {:.4g} us, but {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile at "
-        "zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
-        worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, label(worst->setup.algorithm), worst->setup.ranks,
-        worst_us, which, look));
+        "{}: {} bytes in {:.4g} us, but {} by {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile "
+        "at zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
+        worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, worst->setup.collective, label(worst->setup.algorithm),
+        worst->setup.ranks, worst_us, which, look));
   }
   return out;
 }
