@@ -74,12 +74,13 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
       if (std::ranges::find(out, name) == out.end()) out.emplace_back(name);
   };
   std::set<std::pair<std::string, int>> numbers_of_steps;  // as algorithms and ranks
+  std::set<int> ranks_of_a_server;                         // of NCCL's calls within one
   for (const MeasuredSetup& e : measured) {
     if (e.algorithm.name == "nccl") {
       add({"call_overhead", "nccl_base", "ll_hops", "ll128_hops", "simple_hops", "network_hops", "ll_efficiency", "ll128_efficiency",
            "simple_efficiency", "tree_efficiency", "nvls_efficiency", "ll_bias", "ll128_bias", "tree_bias", "nvls_bias", "nccl_channel",
            "nccl_own_rate"});
-      if (e.nodes <= 1) add({"simple_base"});
+      if (e.nodes == 1) ranks_of_a_server.insert(e.ranks);
       if (e.nodes > 1 && e.ranks > e.nodes) add({"nccl_launch"});
       if (e.nodes > 1 && e.collective == "alltoall") add({"nccl_peer"});
       if (e.nodes > 1) add({"nccl_network", "nccl_hop", "rendezvous", "rendezvous_threshold"});
@@ -97,6 +98,8 @@ std::vector<std::string> default_parameters(const std::vector<MeasuredSetup>& me
     for (const char* name : of_hosts(e)) add({name});
     numbers_of_steps.emplace(e.algorithm.name, e.ranks);
   }
+  // What Simple takes to begin is told from what its hops take by calls of more and of fewer GPUs.
+  if (ranks_of_a_server.size() > 1) add({"simple_base"});
   // What a call costs is told from what its messages cost by calls of more of them and of fewer.
   if (numbers_of_steps.size() > 1) add({"call_overhead"});
   out.emplace_back(name_of_sized_costs);

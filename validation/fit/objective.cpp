@@ -22,7 +22,8 @@ using Unit = HardwareParameter::Unit;
 constexpr std::int64_t work_of_building = 8000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
 // Or of one in so many, as points of one number of ranks are off together: what they say of a call or of a hop does not tell which. Several
-// numbers of ranks within a server do, of which each counts; between servers what hops are of changes with their number, too.
+// numbers of ranks within a server do, of which each counts. Between servers what hops are of changes with their number, too, and a search
+// that the table does not hold ends elsewhere.
 constexpr double points_of_a_weight = 24;
 constexpr double weight_of_launch = 0.3;    // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
 constexpr double weight_of_overhead = 0.4;  // of overheads over the published ones, where the network's hops may be meant
@@ -64,10 +65,10 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     if (p.name == "last_level_cache") p.high *= max_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = min_rendezvous, p.high = std::max(p.low, p.high);
   }
-  std::set<std::pair<int, int>> scales;
-  for (const FitPoint* p : points_) scales.emplace(p->setup.nodes, p->setup.ranks);
+  std::set<int> scales;
+  for (const FitPoint* p : points_) scales.insert(p->setup.ranks);
   const bool in_a_server = std::ranges::all_of(points_, [](const FitPoint* p) { return p->setup.nodes == 1; });
-  scales_ = std::max(1.0, std::pow(static_cast<double>(scales.size()), in_a_server ? 1 : 0.5));
+  if (in_a_server && !scales.empty()) scales_ = static_cast<double>(scales.size());
   if (of_nccl) keep_biases_to_what_is_taken();
 }
 
