@@ -93,17 +93,17 @@ TEST_CASE("nccl-tests: rows into which NCCL logs each call are read as if it had
     return text.insert(text.find("# Out of"), row);
   };
   const std::string halves[] = {"   1048576  262144  float  sum  -1", " 100.0  10.49  15.73  0", " 110.0  9.53  14.30  0\n"};
-  for (const auto& [rows, line] : {std::pair{halves[0] + log + log + halves[1] + log + "\n" + halves[2], "f:13"},
-                                   {halves[0] + log + halves[1] + halves[2], "f:13"},
-                                   {log + halves[0] + halves[1] + log + halves[2], "f:14"}}) {
-    CAPTURE(rows);
-    const std::string text = with(rows);
+  for (const auto& cut : {std::pair{halves[0] + log + log + halves[1] + log + "\n" + halves[2], "f:13"},
+                          {halves[0] + log + halves[1] + halves[2], "f:13"},
+                          {log + halves[0] + halves[1] + log + halves[2], "f:14"}}) {
+    CAPTURE(cut.first);
+    const std::string text = with(cut.first);
     for (const bool in_place : {false, true}) {
       const Measurements read = parse_nccl(text, {.select = RowSelection{.in_place = in_place}});
       REQUIRE(read.rows.size() == 2);
       CHECK(read.rows[1].size_bytes == 1 << 20);
       CHECK(read.rows[1].time_us == (in_place ? 110 : 100));
-      CHECK(read.rows[1].where == line);
+      CHECK(read.rows[1].where == cut.second);
     }
   }
   CHECK(problems_of_nccl(with(halves[0] + log + "done\n" + halves[1] + halves[2])).size() == 2);
