@@ -128,7 +128,7 @@ struct HardwareProfile {
   double nccl_launch = 1.0;   // of what launches a ring's operations between servers
   double nccl_peer = 1.0;     // of what an all-to-all takes for each rank of other servers
   SimTime nccl_channel = {};  // of a call, for each channel that it takes but the first
-  SimTime simple_base = {};   // of a call within a server with Simple, besides its hops
+  SimTime simple_base = {};   // of a call with Simple, but of NVLS, besides its hops
   SimTime nccl_network = {};  // of a call between servers, besides its hops
   SimTime nccl_hop = {};      // of each of these hops, in any protocol
   // What a rank of a ring, or of an all-to-all, reads and writes of its own part of the message while none of its links is used for that

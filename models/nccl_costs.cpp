@@ -18,7 +18,7 @@ constexpr double peer_us = 5.0;
 
 // Within a server an all-to-all of few bytes takes longer than a ring's hop to the one other GPU: 0.4 to 1.9 us on seven kinds of servers
 // of 8 GPUs, and 0.2 to 0.9 us more for each further one (A100, H100, H200, B200, B300, L40S, RTX PRO 6000 with NCCL 2.23 to 2.28;
-// ai-dynamo/aiconfigurator).
+// ai-dynamo/aiconfigurator). Between servers it is little beside peer_us.
 constexpr double to_peers_us = 0.8, peer_inside_us = 0.3;
 
 // LL gets this part of a ring's rate in a tree, where the ring gets profile.ll_efficiency of 1/4.
@@ -124,8 +124,7 @@ NcclCosts nccl_costs(const HardwareProfile& profile, const Regime& regime) {
   const double launch = launch_us(profile, regime);
   const double serial = regime.pattern == NcclAlgorithm::collnet_direct ? hops * arity_us * (regime.gpus - 1) : 0;
   const SimTime of_channels{(regime.channels - 1) * profile.nccl_channel.ps};
-  const bool starts_simple = regime.protocol == NcclProtocol::simple;
-  const SimTime of_simple = starts_simple ? profile.simple_base : SimTime{};
+  const SimTime of_simple = regime.protocol == NcclProtocol::simple ? profile.simple_base : SimTime{};
   const double to_peers = regime.local_peers > 0 ? to_peers_us + peer_inside_us * regime.local_peers : 0;
   const SimTime of_own = profile.nccl_own_rate.count > 0 ? regime.own / profile.nccl_own_rate : SimTime{};
   return {.base = microseconds(profile.nccl_base * table.base[i] + profile.nccl_peer * peer_us * regime.remote_peers + to_peers) +

@@ -80,6 +80,15 @@ TEST_CASE("validate: a profile is taken from the folder that the reference names
   for (const double us : judged.simulated_us) CHECK(us > 1000);
 }
 
+TEST_CASE("validate: a profile that has not been fitted yet is missed by its name, with what fits it") {
+  const Made made;
+  std::string text = reference_text;
+  text.replace(text.find("pair.json\""), 10, "pair.json\", \"profile\": \"later.json\"");
+  made.folder.file("made.json", text);
+  const std::string said = problems_of([&] { judge(read_reference(made.file)); }).front();
+  CHECK(said.find("later.json yet: weft validate --refit fits it") != std::string::npos);
+}
+
 TEST_CASE("validate: a held-out error that grows fails, and one that is not committed") {
   const Made made;
   std::vector<Judgement> judged = {judge(read_reference(made.file))};

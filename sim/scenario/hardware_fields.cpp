@@ -249,8 +249,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
               "them. Fitted: 1.2 to 2.6 us on A100 with old releases and 0.37 of 2024, 0.2 on H100 with NCCL 2.22 and 2.26."),
           optional(
               "simple_base", &H::simple_base,
-              "What a call of NCCL within a server takes with protocol Simple, besides its hops and beyond its tuning table. Fitted to "
-              "2, 4 and 8 GPUs together: 23 us on A100, 8 to 10 on H100, H200, B200 and B300, whose hops take 0.7 to 2 us for 3.4."),
+              "What a call of NCCL with protocol Simple takes besides its hops and beyond its tuning table; NVLS has its own. Fitted to 2, "
+              "4 and 8 GPUs of a server: 23 us on A100, 8 to 10 on H100, H200, B200 and B300, whose hops take 0.7 to 2 us for 3.4."),
           optional(
               "nccl_network", &H::nccl_network,
               "What a call of NCCL between servers takes besides its hops, however many servers there are: nothing by its tuning table. "
@@ -263,9 +263,8 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
           optional_as<RateOrUnlimited>(
               "nccl_own_rate", &H::nccl_own_rate,
               "The rate at which a rank of NCCL's rings and all-to-alls copies its own part of the message, one n-th of it on n ranks, "
-              "while "
-              "its links wait: so 8 GPUs get more out of them than 2. Unlimited, as if it took no time, when not given. Fitted: 460 to 700 "
-              "GB/s on A100, 850 to 1160 on H100, 690 to 1290 on B200."),
+              "while its links wait: so 8 GPUs get more out of them than 2. Unlimited, as if it took no time, when not given. Fitted: 660 "
+              "GB/s on A100, 780 on H100 and H200, 1250 on B200 and B300."),
           optional("process_launch", &H::process_launch,
                    "What a process that launches the kernels of several GPUs takes for each of them. Calls that were measured behind one "
                    "another so (nccl-tests with -g 8) came no faster than their sum; in a simulation each GPU has a process of its own."),

@@ -54,7 +54,7 @@ bool is_idle(const std::string& name, const std::vector<Regime>& possible) {
                                                      {"ll128_efficiency", ll128},
                                                      {"ll128_bias", [](const Regime& r) { return ll128(r) && r.between_servers; }},
                                                      {"simple_hops", simple},
-                                                     {"simple_base", [](const Regime& r) { return simple(r) && !r.between_servers; }},
+                                                     {"simple_base", simple},
                                                      {"simple_efficiency", simple},
                                                      {"network_hops", between_servers},
                                                      {"tree_efficiency", tree},

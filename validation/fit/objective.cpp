@@ -21,9 +21,9 @@ using Unit = HardwareParameter::Unit;
 
 constexpr std::int64_t work_of_building = 8000;  // what places and proves it, where a pointer has changed the cluster
 constexpr double weight_of_published = 1;        // of factors of it: a tenth more counts as an error of a tenth of one point
-// Or of one in so many, as points of one number of ranks are off together: what they say of a call or of a hop does not tell which. Several
-// numbers of ranks within a server do, of which each counts. Between servers what hops are of changes with their number, too, and a search
-// that the table does not hold ends elsewhere.
+// Or of one in so many, as points of one number of ranks are off together, whether it is by what a call costs or by its hops. Several
+// numbers of ranks within a server tell these apart, so factors count as much less. Between servers hops are of more kinds the more servers
+// there are, and fits that lean less on the table predict other numbers of servers worse (Alps, 4 to 16: 10 % for 5.5).
 constexpr double points_of_a_weight = 24;
 constexpr double weight_of_launch = 0.3;    // NCCL has twice as long for AMD's processors as for Intel's: an error of 20 %
 constexpr double weight_of_overhead = 0.4;  // of overheads over the published ones, where the network's hops may be meant
@@ -65,10 +65,10 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
     if (p.name == "last_level_cache") p.high *= max_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = min_rendezvous, p.high = std::max(p.low, p.high);
   }
-  std::set<int> scales;
-  for (const FitPoint* p : points_) scales.insert(p->setup.ranks);
+  std::set<int> numbers_of_ranks;
+  for (const FitPoint* p : points_) numbers_of_ranks.insert(p->setup.ranks);
   const bool in_a_server = std::ranges::all_of(points_, [](const FitPoint* p) { return p->setup.nodes == 1; });
-  if (in_a_server && !scales.empty()) scales_ = static_cast<double>(scales.size());
+  if (in_a_server && !numbers_of_ranks.empty()) numbers_of_ranks_ = static_cast<double>(numbers_of_ranks.size());
   if (of_nccl) keep_biases_to_what_is_taken();
 }
 
@@ -200,7 +200,7 @@ std::optional<Usual> Objective::usual(std::size_t parameter) const {
 std::vector<double> Objective::errors(const std::vector<double>& values) {
   std::vector<double> out = simulated(values);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::log(std::max(out[i], 1e-6) / points_[i]->wanted_us());
-  const double of_many = std::sqrt(std::max(1.0, static_cast<double>(points_.size()) / points_of_a_weight)) / scales_;
+  const double of_many = std::sqrt(std::max(1.0, static_cast<double>(points_.size()) / points_of_a_weight)) / numbers_of_ranks_;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const FitParameter& p = parameters_[i];
     const bool is_bias = p.unit == Unit::bias;

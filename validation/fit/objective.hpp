@@ -96,7 +96,7 @@ class Objective {
   std::vector<const FitPoint*> points_;
   std::vector<FitParameter> parameters_;
   std::shared_ptr<Simulators> simulators_;
-  double scales_ = 1;  // numbers of servers and ranks
+  double numbers_of_ranks_ = 1;  // of one server, where all calls were in it
   Precision precision_;
   int evaluations_ = 0;
 };

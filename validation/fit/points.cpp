@@ -159,8 +159,7 @@ class Points {
   }
 
   UsedMeasurements finish() {
-    for (const auto& [why, told] : left_out_)
-      if (told.more > 0) out_.left_out[told.told_at] += fmt::format(" (and {} more lines)", told.more);
+    for (const LineProblem& line : grouped(left_out_)) out_.left_out.push_back(told(line));
     const bool between_servers = std::ranges::any_of(out_.points, [](const FitPoint& p) { return p.setup.nodes > 1; });
     if (std::string said = said_of_idle_nics(simulator_.scenario().server); between_servers && !said.empty())
       out_.assumed.push_back(fmt::format("{}: {}", simulator_.scenario().name, said));
@@ -187,12 +186,7 @@ class Points {
   }
 
  private:
-  // Lines for the same reason are told once, at the first of them.
-  void leave_out(const Measurement& row, const std::string& why) {
-    const auto [told, is_new] = left_out_.try_emplace(why, LeftOut{.told_at = out_.left_out.size()});
-    if (!is_new) return void(++told->second.more);
-    out_.left_out.push_back(fmt::format("{}: {}", row.where, why));
-  }
+  void leave_out(const Measurement& row, const std::string& why) { left_out_.push_back({row.where, why}); }
   // How NCCL is measured where nobody says how.
   int calls_of(const Measurement& row, const AlgorithmChoice& algorithm) {
     if (row.back_to_back > 0) return row.back_to_back;
@@ -352,11 +346,7 @@ class Points {
   const int gpus_;
   std::vector<AlgorithmChoice> algorithms_;  // of the scenario, for ranks of any number
   UsedMeasurements out_;
-  struct LeftOut {
-    std::size_t told_at = 0;  // in out_.left_out
-    int more = 0;
-  };
-  std::map<std::string, LeftOut> left_out_;  // by why
+  std::vector<LineProblem> left_out_;
   std::vector<std::string> refused_, too_fast_;
   std::set<std::string> said_;
   std::map<std::pair<std::string, int>, Contradicted> contradicted_;  // by file and number of ranks

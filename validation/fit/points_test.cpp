@@ -322,7 +322,7 @@ TEST_CASE("points: every second size of a series is held out, and what cannot be
   }
   REQUIRE(used.left_out.size() == 2);
   CHECK(used.left_out[0].starts_with("f:7: mystery of allreduce is no algorithm of Weft's; name one of these with --rename: ring, "));
-  CHECK(used.left_out[0].ends_with(" (and 1 more lines)"));
+  CHECK(used.left_out[0].ends_with(" (and 1 more line)"));
   CHECK(used.left_out[1] == "f:9: one rank has nobody to talk to");
 }
 

@@ -191,11 +191,11 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
   lines_.push_back(line);
 }
 
-std::string RowSink::told(const LineProblem& problem) {
+std::string told(const LineProblem& problem) {
   return problem.place.empty() ? problem.text : fmt::format("{}: {}", problem.place, problem.text);
 }
 
-std::vector<RowSink::LineProblem> RowSink::grouped(const std::vector<LineProblem>& problems) {
+std::vector<LineProblem> grouped(const std::vector<LineProblem>& problems) {
   std::map<std::string_view, std::size_t> lines;  // by text
   for (const LineProblem& problem : problems) ++lines[problem.text];
   std::vector<LineProblem> out;

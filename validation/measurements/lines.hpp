@@ -49,14 +49,6 @@ class RowSink {
 
  private:
   bool is_excluded(std::size_t line);
-  // "FILE:LINE: what is wrong there"; the place is empty where the text says it.
-  struct LineProblem {
-    std::string place, text;
-    bool operator==(const LineProblem&) const = default;
-  };
-  static std::string told(const LineProblem& problem);
-  // The same text of several lines once, at the first of them: "... (and 59 more lines)".
-  static std::vector<LineProblem> grouped(const std::vector<LineProblem>& problems);
   // Sets the ranks and nodes that the options give.
   void place(Measurement& row) const;
   // A line that does not say its collective: told once, with how many there are.

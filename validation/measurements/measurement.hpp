@@ -18,6 +18,15 @@ constexpr double longest_us = 9.2e12;
 constexpr std::int64_t largest_bytes = std::int64_t{1} << 50;
 constexpr int nccl_iterations = 20;  // that nccl-tests makes of every size when nobody says how many
 
+// "FILE:LINE: what is wrong there"; the place is empty where the text says it.
+struct LineProblem {
+  std::string place, text;
+  bool operator==(const LineProblem&) const = default;
+};
+std::string told(const LineProblem& problem);
+// The same text of several lines once, at the first of them: "... (and 59 more lines)".
+std::vector<LineProblem> grouped(const std::vector<LineProblem>& problems);
+
 // "latency", "bandwidth", "bidirectional_bandwidth": messages between two ranks. Of all else OSU prints the mean of what its ranks took.
 inline bool is_point_to_point(std::string_view collective) {
   return collective == "latency" || collective == "bandwidth" || collective == "bidirectional_bandwidth";
