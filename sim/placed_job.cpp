@@ -135,6 +135,7 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
                 .placement = std::move(seat.placement),
                 .starts = std::move(seat.starts),
                 .chosen = algorithm};
+  job.bottleneck = slowest_endpoint(scenario, job.placement);
   if (is_in_network(algorithm.name)) {
     job.aggregation = in_network_settings(algorithm, scenario.fabric.programmable);
     if (!workload.training.given()) return job;
@@ -226,6 +227,7 @@ PlacedJob placed_program(const Scenario& scenario, Program program, std::string 
                 .repetition = {.iterations = scenario.workload.iterations, .compute = scenario.workload.compute},
                 .placement = std::move(placement),
                 .starts = starts_of(scenario)};
+  job.bottleneck = slowest_endpoint(scenario, job.placement);
   for (const RoutedSchedule& call : calls_of(program, job.placement))
     if (LinkLoad load = link_load(*call.schedule, call.placement, routes); load.max_flows_per_link() > job.load.max_flows_per_link())
       job.load = std::move(load);

@@ -40,6 +40,7 @@ struct PlacedJob {
   std::optional<Bytes> own_size = {};  // instead of the row's
   Repetition repetition = {};
   std::vector<int> placement = {};
+  BitsPerSecond bottleneck = {};  // what no bus bandwidth passes
   std::vector<SimTime> starts = {};
   std::optional<InNetworkSettings> aggregation = {};  // by switches, instead of a schedule or program
   std::shared_ptr<const Schedule> schedule = {};

@@ -2,7 +2,6 @@
 
 #include "models/nccl_tuning.hpp"
 #include "sim/blame.hpp"
-#include "sim/cases/describe.hpp"
 #include "sim/flow/goodput.hpp"
 #include "sim/scenario/algorithms.hpp"
 
@@ -140,7 +139,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .most_shared_link = job.load.max_flows_per_link() > 0 ? j.fabric.link_name(job.load.between_switches.link) : "",
           .most_shared_step = job.load.between_switches.step,
           .model_parallel = job.training ? job.training->parts() : 1,
-          .bottleneck = slowest_endpoint(scenario, job.placement),
+          .bottleneck = job.bottleneck,
           .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0) ||
                         extra_servers_of_engine(scenario) > 0,
           .critical_path = path_of(j),

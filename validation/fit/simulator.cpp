@@ -70,6 +70,7 @@ std::vector<double> costs_of(HardwareProfile hardware, const Regime& regime) {
 }
 
 constexpr int few_pieces = 8, few_turns = 16, few_servers = 4;
+constexpr std::int64_t few_messages = 20'000;  // of a call in pieces; one of more is asked about in fewer
 constexpr std::int64_t work_of_a_run = 400, work_of_looking_up = 30;
 
 // One call and nothing beside it: what it costs before its first message comes on top of the rest.
@@ -192,14 +193,28 @@ std::shared_ptr<const Fabric> Simulator::cluster_of(const Scenario& asked) {
   return larger;
 }
 
-// Experiments on the one cluster, each for all sizes; of messages between two ranks, whose chunks are bytes, one for each size.
+std::size_t Simulator::OfOneExperiment::operator()(const MeasuredSetup& e) const {
+  const AlgorithmSettings& s = e.algorithm.settings;
+  std::size_t out = 0;
+  for (const int n : {e.ranks, e.nodes, e.of_each_node, e.from, e.to, s.group, s.channels, s.pieces, static_cast<int>(s.nccl),
+                      static_cast<int>(s.protocol)})
+    boost::hash_combine(out, n);
+  boost::hash_combine(out, e.collective);
+  boost::hash_combine(out, e.algorithm.name);
+  if (is_point_to_point(e.collective)) boost::hash_combine(out, e.size.count);
+  return out;
+}
+
+bool Simulator::OfOneExperiment::operator()(const MeasuredSetup& a, const MeasuredSetup& b) const {
+  const auto together = [](const MeasuredSetup& e) { return overlaps(e) ? e.back_to_back : 1; };
+  return a.ranks == b.ranks && a.nodes == b.nodes && a.of_each_node == b.of_each_node && a.from == b.from && a.to == b.to &&
+         a.window == b.window && a.network == b.network && together(a) == together(b) && a.collective == b.collective &&
+         (a.size == b.size || !is_point_to_point(a.collective)) && a.algorithm == b.algorithm;
+}
+
 Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
   const bool pair = is_point_to_point(e.collective);
-  const std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", e.collective, label_as_run(e.algorithm), e.algorithm.settings.channels_follow,
-                  e.ranks, pair ? e.size.count : 0, name_of(e.network.value_or(scenario_.network)), e.nodes, e.of_each_node, e.from, e.to,
-                  e.window, overlaps(e) ? e.back_to_back : 1);
-  const auto at = prepared_.find(key);
+  const auto at = prepared_.find(e);
   if (at != prepared_.end()) return at->second;
   Scenario asked = asked_for(e);
   const auto cluster = cluster_of(asked);
@@ -210,7 +225,7 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     program.add_call({.schedule = std::make_shared<Schedule>(point_to_point(e)), .elements = std::max<std::int64_t>(1, e.size.count)});
     program.operations = {{{.call = 0}}};
     Experiment experiment(asked, std::move(program), e.collective, cluster);
-    return prepared_.try_emplace(key, Prepared{std::move(asked), {}, cluster, {}, std::move(experiment)}).first->second;
+    return prepared_.try_emplace(e, Prepared{std::move(asked), {}, cluster, {}, std::move(experiment)}).first->second;
   }
   asked.workload.collective = *collective_named(e.collective);
   AlgorithmChoice algorithm = with_library(asked, e.algorithm);
@@ -225,12 +240,12 @@ Simulator::Prepared& Simulator::prepared(const MeasuredSetup& e) {
     asked.placement = {.policy = PlacementPolicy::hdrm};
   }
   std::vector<int> placement = placements_of_jobs(asked, algorithm).front();
-  return prepared_.try_emplace(key, Prepared{std::move(asked), algorithm, cluster, std::move(placement)}).first->second;
+  return prepared_.try_emplace(e, Prepared{std::move(asked), algorithm, cluster, std::move(placement)}).first->second;
 }
 
 void Simulator::tell_beyond(std::int64_t messages) {
   max_messages_ = messages;
-  for (auto& [key, prepared] : prepared_) prepared.told_from.clear();
+  for (auto& [setup, prepared] : prepared_) prepared.told_from.clear();
 }
 
 Experiment& Simulator::experiment_of(Prepared& p) {
@@ -291,14 +306,19 @@ std::optional<Regime> Simulator::nccl_regime(const MeasuredSetup& e, const Hardw
 }
 
 SizedChoice Simulator::sized(const MeasuredSetup& e, const HardwareProfile& hardware, Prepared& p) {
-  const auto ask = [&] { return for_size({p.scenario, hardware, *p.cluster, p.placement, e.size}, p.algorithm); };
   if (!depends_on_size(p.scenario, p.algorithm)) return {p.algorithm};
-  if (!find_algorithm(p.scenario.workload.collective, p.algorithm.name)->cuts_itself) return ask();
-  // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
-  const auto [at, is_new] = p.chosen.try_emplace(
-      {static_cast<double>(e.size.count), hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias,
-       static_cast<double>(hardware.biases_of), hardware.wire_efficiency, static_cast<double>(hardware.rendezvous_threshold.count)},
-      SizedChoice{});
+  const auto ask = [&] { return for_size({p.scenario, hardware, *p.cluster, p.placement, e.size}, p.algorithm); };
+  const Algorithm& algorithm = *find_algorithm(p.scenario.workload.collective, p.algorithm.name);
+  std::vector<double> depends_on{static_cast<double>(e.size.count)};
+  if (algorithm.cuts_itself) {
+    // NCCL chooses by its own table, which of a profile only the biases change; how long NVLSTree's stages take depends on the wire.
+    depends_on.insert(depends_on.end(), {hardware.ll_bias, hardware.ll128_bias, hardware.tree_bias, hardware.nvls_bias,
+                                         static_cast<double>(hardware.biases_of), hardware.wire_efficiency,
+                                         static_cast<double>(hardware.rendezvous_threshold.count)});
+  } else if (algorithm.chooses == nullptr && p.algorithm.settings.segment.count == 0) {
+    return ask();  // as many pieces as by the profile's overheads are done first
+  }
+  const auto [at, is_new] = p.chosen.try_emplace(std::move(depends_on));
   if (is_new) at->second = ask();
   return at->second;
 }
@@ -423,12 +443,16 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
   asked.algorithm.settings = chosen.algorithm.settings;
   const bool in_turns = regime.sending.ps > 0;  // what a message takes its sender is the same of all sizes
   const int most_pieces = in_turns ? few_turns : few_pieces;
-  const bool shorter = !in_turns && is_long_ring(e, regime), fewer = shorter || asked.algorithm.settings.pieces > most_pieces;
-  asked.algorithm.settings.pieces = std::min(asked.algorithm.settings.pieces, most_pieces);
+  const bool shorter = !in_turns && is_long_ring(e, regime);
+  int& pieces = asked.algorithm.settings.pieces;
+  const int all_pieces = pieces;
+  pieces = std::min(pieces, most_pieces);
   if (shorter) {
     asked.nodes = few_servers, asked.ranks = e.ranks / e.nodes * few_servers;
     asked.size = Bytes{e.size.count / e.nodes * few_servers};
   }
+  while (!in_turns && pieces > 1 && cost_of(prepared(asked)).messages > few_messages) pieces /= 2;
+  const bool fewer = shorter || pieces < all_pieces;
   const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);
   if (!in_turns) asked.size = simulated_as(asked.size, hardware.in(regime), std::max(1, cost_of(p).chunks));

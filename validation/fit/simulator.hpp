@@ -14,7 +14,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include <boost/functional/hash.hpp>
 
 namespace weft {
 
@@ -87,6 +90,11 @@ class Simulator {
   double path_latency_us(const MeasuredSetup& setup) const;
 
  private:
+  // Of setups that one experiment is for: those of all sizes, but of a message between two ranks, whose chunks are bytes, one size.
+  struct OfOneExperiment {
+    std::size_t operator()(const MeasuredSetup& setup) const;
+    bool operator()(const MeasuredSetup& a, const MeasuredSetup& b) const;
+  };
   // An experiment, built when it is first run, the algorithm that it runs, and the times that were simulated already, by size and all that
   // they depend on.
   struct Prepared {
@@ -96,10 +104,10 @@ class Simulator {
     std::vector<int> placement = {};
     std::optional<Experiment> experiment = {};
     std::optional<Cost> cost = {};  // once asked
-    std::map<std::vector<double>, double> known_us = {};
+    std::unordered_map<std::vector<double>, double, boost::hash<std::vector<double>>> known_us = {};
     std::map<std::int64_t, std::vector<ToldFrom>> told_from = {};  // by size
     std::map<std::vector<double>, double> of_whole = {};           // time over that in fewer pieces or servers, by size and regime
-    std::map<std::vector<double>, SizedChoice> chosen = {};        // of nccl, by size and all that its choice depends on
+    std::map<std::vector<double>, SizedChoice> chosen = {};        // by size and all else that the choice depends on
     std::optional<NcclQuestion> question = {};                     // once asked
     std::map<std::int64_t, std::int64_t> work_of_size = {};
   };
@@ -125,7 +133,7 @@ class Simulator {
   std::shared_ptr<const Fabric> fabric_;
   int min_servers_;                                               // that a large call is told from
   std::map<std::int64_t, std::shared_ptr<const Fabric>> larger_;  // stars of more nodes than the scenario's
-  std::map<std::string, Prepared> prepared_;
+  std::unordered_map<MeasuredSetup, Prepared, OfOneExperiment, OfOneExperiment> prepared_;
   std::int64_t work_ = 0;
   std::int64_t max_messages_ = 100'000;  // some 0.1 s
 };
