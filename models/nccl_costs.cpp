@@ -17,7 +17,7 @@ constexpr double network_launch_us = 1.0;
 constexpr double peer_us = 5.0;
 
 // Within a server an all-to-all of few bytes takes longer than a ring's hop to the one other GPU: 0.4 to 1.9 us on seven kinds of servers
-// of 8 GPUs, and 0.2 to 0.9 us more for each further one (A100, H100, H200, B200, B300, L40S, RTX PRO 6000 with NCCL 2.23 to 2.28;
+// of 8 GPUs, and 0.2 to 0.9 us more for each further one (A100, H100, H200, B200, B300, L40S, RTX PRO 6000 with NCCL 2.27 and 2.29;
 // ai-dynamo/aiconfigurator). Between servers it is little beside peer_us.
 constexpr double to_peers_us = 0.8, peer_inside_us = 0.3;
 
