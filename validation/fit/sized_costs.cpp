@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <ranges>
 #include <set>
 #include <string>
 #include <tuple>
@@ -134,6 +135,25 @@ bool hold_beyond(const Scales& scales) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
+double mean_left(const Factors& f) {
+  double sum = 0;
+  for (const Left& l : f.left) sum += l.log_ratio;
+  return sum / static_cast<double>(f.left.size());
+}
+
+// Calls take longer the more ranks there are, or less, from the other side of what is simulated to much on this one: the parameters are a
+// compromise between the numbers of ranks, and of more ranks they are no nearer (nccl on 2, 4 and 8 L40S, recursive doubling on LUMI,
+// all-to-alls on Fugaku; what is a few percent says nothing of others).
+bool grow_with_ranks(const Scales& scales) {
+  constexpr double much = 0.3;
+  const auto fewer = [](const Factors* a, const Factors* b) { return mean_left(*a) < mean_left(*b); };
+  const bool one_way = std::ranges::is_sorted(scales, fewer) || std::ranges::is_sorted(scales | std::views::reverse, fewer);
+  const Factors &last = *scales.back(), &before = *scales[scales.size() - 2];
+  double product = 0;
+  for (const Left& l : last.left) product += l.log_ratio * line_at(before.octave, before.log_factor, l.octave);
+  return one_way && product < 0 && std::abs(mean_left(last)) > much;
+}
+
 // As those of calls that take several times as long as the rest.
 bool is_large(double log_factor) { return std::abs(log_factor) > 1; }
 
@@ -147,13 +167,13 @@ enum class Beyond {
 // Fading goes along a straight line of logarithms. Factors that are large where they were measured hold in part: calls that are several
 // times as slow as the rest are most often so on that number of ranks alone (broadcasts of 16 MiB and more on 4 servers of
 // validation/data/abci2_nccl take 3 to 5 times as long as on 8 and on 2).
-void go_on_beyond(const Scales& scales, Beyond how, std::vector<CostAtSize>& out) {
+void go_on_beyond(const Scales& scales, Beyond on_fewer, Beyond on_more, std::vector<CostAtSize>& out) {
   constexpr double most = std::numbers::e;
   constexpr int fewest = 2;
-  const int octaves = how == Beyond::fade_slowly ? octaves_of_one_scale : 1;
   const std::size_t measured = out.size();
-  const auto add_at = [&](const Factors& f, int ranks) {
-    const double share = std::min(1.0, std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves);
+  const auto octaves_of = [](Beyond how) { return how == Beyond::fade_slowly ? octaves_of_one_scale : 1; };
+  const auto add_at = [&](const Factors& f, Beyond how, int ranks) {
+    const double share = std::min(1.0, std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves_of(how));
     for (std::size_t i = 0; i < measured; ++i) {
       CostAtSize cost = out[i];
       if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks) continue;
@@ -163,16 +183,16 @@ void go_on_beyond(const Scales& scales, Beyond how, std::vector<CostAtSize>& out
       out.push_back(cost);
     }
   };
-  const auto go_on = [&](const Factors& f, bool more) {
+  const auto go_on = [&](const Factors& f, Beyond how, bool more) {
     const bool any_is_large = std::ranges::any_of(f.log_factor, is_large);
     std::set<int> ranks;
-    for (const int by : {any_is_large ? 1 : 0, how == Beyond::hold ? 0 : octaves})
+    for (const int by : {any_is_large ? 1 : 0, how == Beyond::hold ? 0 : octaves_of(how)})
       ranks.insert(more ? f.call.ranks << by : std::max(fewest, f.call.ranks >> by));
     ranks.erase(f.call.ranks);
-    for (const int r : ranks) add_at(f, r);
+    for (const int r : ranks) add_at(f, how, r);
   };
-  go_on(*scales.front(), false);
-  go_on(*scales.back(), true);
+  go_on(*scales.front(), on_fewer, false);
+  go_on(*scales.back(), on_more, true);
 }
 
 // A factor that is large at one number of ranks, and at most half as large (by its logarithm) at the next that was measured, is of that
@@ -210,7 +230,8 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
     }
   for (const Scales& scales : scales_of(all)) {
     const bool is_one = scales.size() == 1;
-    go_on_beyond(scales, is_one ? Beyond::fade_slowly : hold_beyond(scales) ? Beyond::hold : Beyond::fade_soon, out);
+    const Beyond how = is_one ? Beyond::fade_slowly : hold_beyond(scales) ? Beyond::hold : Beyond::fade_soon;
+    go_on_beyond(scales, how, !is_one && grow_with_ranks(scales) ? Beyond::hold : how, out);
     for (std::size_t i = 1; i < scales.size(); ++i)
       if (!keep_large_ones_apart(*scales[i - 1], *scales[i], out)) keep_large_ones_apart(*scales[i], *scales[i - 1], out);
   }
