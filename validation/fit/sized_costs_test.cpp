@@ -128,11 +128,12 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
   CHECK(std::log(factor_at({{16, 1.6}}, 8)) == doctest::Approx(1));
   CHECK(std::log(factor_at({{16, 1.6}}, 2)) == doctest::Approx(0.4).epsilon(0.1));
   // From less than simulated to much more, and from more to much less: the parameters are between the two, and 32 is like 16. Not so of a
-  // fifth, nor of a number of ranks that was met already.
+  // fifth, nor where fewer ranks took longer still, nor up and down.
   CHECK(std::log(factor_at({{8, -0.4}, {16, 0.4}}, 32)) == doctest::Approx(0.4).epsilon(0.1));
   CHECK(std::log(factor_at({{4, 0.5}, {8, 0.2}, {16, -0.4}}, 32)) == doctest::Approx(-0.4).epsilon(0.1));
   CHECK(factor_at({{8, -0.4}, {16, 0.4}}, 4) == doctest::Approx(1));
   CHECK(factor_at({{8, -0.2}, {16, 0.2}}, 32) == doctest::Approx(1));
+  CHECK(factor_at({{8, 2}, {16, 0.4}}, 32) == doctest::Approx(1));
   CHECK(factor_at({{4, 0.4}, {8, -0.4}, {16, 0.4}}, 32) == doctest::Approx(1));
   // Up and down from one number to the next: nothing is known of 32, and 16 itself keeps its own.
   CHECK(factor_at({{4, 0.3}, {8, -0.3}, {16, 0.3}}, 32) == doctest::Approx(1));
