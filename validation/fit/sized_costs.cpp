@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numbers>
-#include <ranges>
 #include <set>
 #include <string>
 #include <tuple>
@@ -135,10 +135,10 @@ bool hold_beyond(const Scales& scales) {
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
-double mean_left(const Factors& f) {
+double mean_left(const Factors* f) {
   double sum = 0;
-  for (const Left& l : f.left) sum += l.log_ratio;
-  return sum / static_cast<double>(f.left.size());
+  for (const Left& l : f->left) sum += l.log_ratio;
+  return sum / static_cast<double>(f->left.size());
 }
 
 // Calls take longer, or less, than is simulated the more ranks there are, on the most of them by much. The parameters are a compromise
@@ -146,9 +146,9 @@ double mean_left(const Factors& f) {
 // on Fugaku; what is a few percent says nothing of others).
 bool grow_with_ranks(const Scales& scales) {
   constexpr double much = 0.3;
-  const auto less = [](const Factors* a, const Factors* b) { return mean_left(*a) < mean_left(*b); };
-  const bool one_way = std::ranges::is_sorted(scales, less) || std::ranges::is_sorted(scales | std::views::reverse, less);
-  const double last = mean_left(*scales.back()), before = mean_left(*scales[scales.size() - 2]);
+  const bool one_way =
+      std::ranges::is_sorted(scales, std::less<>(), mean_left) || std::ranges::is_sorted(scales, std::greater<>(), mean_left);
+  const double last = mean_left(scales.back()), before = mean_left(scales[scales.size() - 2]);
   return one_way && std::abs(last) > much && (last - before) * last > 0;
 }
 
