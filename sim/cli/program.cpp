@@ -214,6 +214,7 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
 }
 
 int run_program(int argc, char** argv, MoreCommands more_commands) {
+  keep_memory();
   int status = exit_ok;
   try {
     status = run_chosen(argc, argv, more_commands);
@@ -237,14 +238,8 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-int run_weft(int argc, char** argv) {
-  keep_memory();
-  return run_program(argc, argv, std::nullopt);
-}
+int run_weft(int argc, char** argv) { return run_program(argc, argv, std::nullopt); }
 
-int run_weft_tools(int argc, char** argv, std::span<const Command> more_commands) {
-  keep_memory();
-  return run_program(argc, argv, more_commands);
-}
+int run_weft_tools(int argc, char** argv, std::span<const Command> more_commands) { return run_program(argc, argv, more_commands); }
 
 }  // namespace weft
