@@ -1,5 +1,6 @@
 #include "validation/refit.hpp"
 
+#include "kernels/base/plural.hpp"
 #include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/defaults.hpp"
@@ -51,9 +52,12 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   make_folder_of(profile);
   write_file(profile, profile_text(open, points, result, {.command = command, .what = reference.about}));
   if (open.has_pointers()) write_scenario(reference, open, result);
-  out << fmt::format("# {}: fitted again, spread of {} starts: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %\n",
-                     reference.name, result.spread.starts, 100 * result.spread.min_median, 100 * result.spread.max_median,
-                     100 * result.spread.min_p95, 100 * result.spread.max_p95);
+  out << fmt::format("# {}: fitted again to {}, median {:.1f} %, 95th percentile {:.1f} %", reference.name,
+                     counted(result.fitted.points, "point"), 100 * result.fitted.median, 100 * result.fitted.p95);
+  if (const Spread& s = result.spread; s.starts > 1)
+    out << fmt::format("; {} starts by their parameters alone: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %", s.starts,
+                       100 * s.min_median, 100 * s.max_median, 100 * s.min_p95, 100 * s.max_p95);
+  out << "\n";
 }
 
 }  // namespace weft

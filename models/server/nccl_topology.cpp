@@ -2,6 +2,7 @@
 
 #include "models/fabric/validation.hpp"
 #include "models/server/latencies.hpp"
+#include "models/server/server_paths.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -135,6 +136,10 @@ class TopologyReader {
     found_.require(cpus_.size() <= max_sockets_per_server, "/system", "has {} elements <cpu>, at most {} are allowed", cpus_.size(),
                    max_sockets_per_server);
     found_.require(cpus_.empty() || !server_.gpus.empty(), "/system", "has no GPU: a server needs at least one <gpu> in a <pci>");
+    // Beside cards these are bridges and tunnels, and NCCL lists them below the socket of each process that found them.
+    if (server_.nics.empty())
+      for (const auto& [nic, socket] : below_sockets_) read_nets(nic, socket, std::nullopt, inside_host);
+    if (server_.nics.empty()) give_no_nic(server_);
     if (cpus_.size() <= max_sockets_per_server) connect_sockets();
     connect_nvlinks();
     for (const Element& link : pci_links_) connect_pci_link(link);
@@ -201,7 +206,7 @@ class TopologyReader {
     cpus_.push_back(cpu);
     for_each_child(element, [&](const std::string& name, const Element& child) {
       if (name == "pci") read_pci(child, cpu.socket, true);
-      if (name == "nic") read_nets(child, cpu.socket, std::nullopt, inside_host);
+      if (name == "nic") below_sockets_.emplace_back(child, cpu.socket);
     });
   }
 
@@ -268,6 +273,7 @@ class TopologyReader {
     for_each_child(nic, [&](const std::string& name, const Element& net) {
       if (name != "net") return;
       const std::string device = fmt::format("net{}", required(net, "dev", "the NIC's number"));
+      if (!pcie && std::ranges::count(server_.nics, device) > 0) return;
       auto megabits = whole(net, "speed", 10'000).value_or(0);
       if (megabits <= 0) megabits = 10'000;  // as NCCL reads it
       found_.require(megabits <= 10'000'000, net.path + "/speed", "must be at most 10000000 Mbit/s, got {}", megabits);
@@ -348,6 +354,7 @@ class TopologyReader {
   std::set<std::string> buses_;
   std::map<std::string, std::string> gpu_at_;  // by busid
   std::vector<NvLink> nvlinks_;
+  std::vector<std::pair<Element, std::string>> below_sockets_;  // NICs and their sockets
   std::vector<Element> pci_links_;
   std::vector<std::string> pci_link_from_;
 };

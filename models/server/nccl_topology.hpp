@@ -1,8 +1,9 @@
 // A server from an NCCL topology file (NCCL_TOPO_FILE; written by NCCL_TOPO_DUMP_FILE), system version 1 and 2.
 //
-// cpu -> socket, pci with a bridge's class -> PCIe switch, gpu -> GPU, net -> NIC. PCIe rates follow from link_speed and
-// link_width. All NVSwitches become one, as in NCCL itself, since a GPU spreads its messages over all of them. Speeds that
-// the file does not hold (NVLink, between sockets) are NCCL's own planning constants (src/graph/topo.h).
+// cpu -> socket, pci with a bridge's class -> PCIe switch, gpu -> GPU, net -> NIC. Where a net has a card, those without one (bridges,
+// tunnels) are left out, and else each stands below the first socket that lists it. A file without any is a server by itself.
+// PCIe rates follow from link_speed and link_width. All NVSwitches become one, as in NCCL itself, since a GPU spreads its messages over all
+// of them. Speeds that the file does not hold (NVLink, between sockets) are NCCL's own planning constants (src/graph/topo.h).
 #pragma once
 
 #include "kernels/base/error.hpp"

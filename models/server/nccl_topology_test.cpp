@@ -116,9 +116,19 @@ TEST_CASE("nccl topology: two ports of a card share its slot, and a NIC below a 
   const Server s = read_nccl_topology(with("</nic>", R"(<net name="mlx5_1" dev="1" speed="100000"/></nic>)"));
   CHECK(link(s, "pci-0000:12:00.0", "net1").bandwidth == 100_Gbps);
   CHECK(link(s, "pci-0000:10:00.0", "pci-0000:12:00.0").pcie.has_value());
-  const Server eth =
-      read_nccl_topology(with("</system>", R"(<cpu numaid="2" arch="x86_64"><nic><net dev="7" speed="25000"/></nic></cpu></system>)"));
-  CHECK(link(eth, "socket2", "net7").bandwidth == 25_Gbps);
+  const std::string_view bridge = R"(<nic><net name="br0" dev="7" speed="25000"/></nic></cpu>)";
+  std::string xml = with("</cpu>", std::string(bridge));  // as a process on each socket found it
+  xml.replace(xml.rfind("</cpu>"), 6, bridge);
+  CHECK(read_nccl_topology(xml).nics == std::vector<std::string>{"net0"});
+  const std::string card = R"(<nic><net name="mlx5_0" dev="0" speed="100000" port="1" gdr="1"/></nic>)";
+  const Server virtual_only = read_nccl_topology(xml.replace(xml.find(card), card.size(), ""));
+  CHECK(virtual_only.nics == std::vector<std::string>{"net7"});
+  CHECK(link(virtual_only, "socket0", "net7").bandwidth == 25_Gbps);
+}
+
+TEST_CASE("nccl topology: a server without a NIC is one by itself") {
+  const Server s = read_nccl_topology(with(R"(<nic><net name="mlx5_0" dev="0" speed="100000" port="1" gdr="1"/></nic>)", ""));
+  CHECK(s.nics == std::vector<std::string>{std::string(no_nic)});
 }
 
 TEST_CASE("nccl topology: what is wrong is said with its place, all at once") {
@@ -136,11 +146,9 @@ TEST_CASE("nccl topology: what is wrong is said with its place, all at once") {
         "/system/cpu[0]/pci[0]/pci[1]/nic[0]/net[0]/speed: must be a whole number, got \"fast\"");
 }
 
-TEST_CASE("nccl topology: a cycle, a NIC-less server, unknown NVLink ends and ten thousand GPUs are refused") {
+TEST_CASE("nccl topology: a cycle, unknown NVLink ends and ten thousand GPUs are refused") {
   CHECK(problems_of(with("0000:81:00.0", "0000:10:00.0")) ==
         "/system/cpu[1]/pci[0]/busid: stands in the file twice, got \"0000:10:00.0\": the tree would have a cycle");
-  CHECK(problems_of(with(R"(<nic><net name="mlx5_0" dev="0" speed="100000" port="1" gdr="1"/></nic>)", "")) ==
-        "/nics: must be between 1 and 1024, got 0");
   CHECK(problems_of(with(R"(<gpu dev="0" sm="70" rank="0" gdr="1"/>)",
                          nvlinks("0", R"(<nvlink target="0000:99:00.0" count="2" tclass="0x030200"/>)"))) ==
         "/system/cpu[0]/pci[0]/pci[0]/gpu[0]/nvlink[0]/target: must be the busid of a GPU or an NVSwitch (tclass 0x068000), got "

@@ -17,6 +17,12 @@ bool passes_on(DeviceKind kind) {
 
 }  // namespace
 
+void give_no_nic(Server& server) {
+  if (server.sockets.empty()) return;  // a problem of its own
+  server.nics = {std::string(no_nic)};
+  server.links.push_back({.from = server.sockets.front(), .to = server.nics.front(), .bandwidth = server.memory.bandwidth});
+}
+
 ServerPaths::ServerPaths(const Server& server) : gpus_(server.gpus.size()), root_complex_payload_(server.root_complex_payload) {
   Ids ids;
   const auto add = [&](const std::string& name, DeviceKind kind) {

@@ -17,6 +17,8 @@ inline bool is_nvlink(DeviceKind a, DeviceKind b) {
 
 // The name of the NIC of a server that has none: its place on the fabric, where nothing can be sent. Only one such server can be.
 inline constexpr std::string_view no_nic = "no_nic";
+// Puts it there, on the first socket.
+void give_no_nic(Server& server);
 
 class ServerPaths {
  public:

@@ -184,13 +184,6 @@ Server preset_of(const Server& server) {
   return server.cores > 0 ? cpu_host(as_cpu_host(server)) : server.ranks > 0 ? shared_gpu(server.ranks) : server_preset(server.preset);
 }
 
-// A server that describes no NICs is one by itself.
-void give_no_nic(Server& server) {
-  if (server.sockets.empty()) return;  // a problem of its own
-  server.nics = {std::string(no_nic)};
-  server.links.push_back({.from = server.sockets.front(), .to = server.nics.front(), .bandwidth = server.memory.bandwidth});
-}
-
 }  // namespace
 
 const std::vector<std::pair<PeerPolicy, std::string>>& Names<PeerPolicy>::values() {

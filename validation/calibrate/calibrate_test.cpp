@@ -409,6 +409,12 @@ TEST_CASE("calibrate: a series that the scenario's algorithm cannot be as fast a
       "the profile at zero: no fit can follow 16 of the 18 points of this series.",  // 0.6 us is 2 % of what 512 KiB and more take
       quick);
   CHECK(err.str().starts_with(said));
+  CHECK(err.str().find("hcoll") == std::string::npos);
+  arguments.set = {R"(/workload/algorithm={"name": "mpi", "library": "mpich"})"};
+  std::ostringstream said_of_mpi;
+  CHECK(calibrate_command(arguments, out, said_of_mpi) == 0);
+  CHECK(said_of_mpi.str().find("--rename; of MPI, hcoll, ucc or the module han may have chosen another)") != std::string::npos);
+  arguments.set.clear();
   // 64 KiB take 5.2 us of wire and two steps of 1 us of cable: not the shortest time of its series, but the one that cannot be.
   const std::string header = "ranks,collective,size_bytes,time_us\n";
   const auto behind = folder.file("behind.csv", header + "2,allreduce,8,4\n2,allreduce,65536,6\n2,allreduce,131072,15\n").string();

@@ -21,7 +21,8 @@ void print_errors(const char* what, const ErrorSummary& e, std::ostream& out) {
 
 std::string repeats_of(const Measurement& m) {
   if (m.repeats == 1) return {};
-  return fmt::format("  mean of {}, standard deviation {}", m.repeats, percent(m.spread_us / m.time_us));
+  const std::string others = m.runs_apart > 0 ? fmt::format(" of {} runs", m.repeats + m.runs_apart) : "";
+  return fmt::format("  mean of {}{}, standard deviation {}", m.repeats, others, percent(m.spread_us / m.time_us));
 }
 
 // "allreduce of ring on 4 ranks at 8B, 16B" for each call whose factors went as far as they may.

@@ -32,6 +32,7 @@ double usually_off(const std::vector<Left>& s) {
 // By how much the i-th stands alone; 0: not at all, or as the only one of its algorithm there.
 double alone(const std::vector<Left>& s, std::size_t i, double usual) {
   constexpr double least = 0.25, times_usual = 4, min_sizes = 8;  // the last in octaves: 256 bytes
+  if (s[i].is_repeated) return 0;
   const bool first = i == 0 && s[2].octave <= min_sizes;
   if (!first && (i == 0 || i + 1 == s.size())) return 0;
   const auto is_alike = [&](std::size_t other) { return s[other].algorithm == s[i].algorithm; };
@@ -66,7 +67,8 @@ using AloneOfSeries = std::map<std::tuple<std::string, int, std::string>, std::v
 AloneOfSeries alone_of_series(const std::vector<LeftOver>& left_over) {
   std::map<AloneOfSeries::key_type, std::vector<Left>> all;
   for (const LeftOver& l : left_over)
-    all[{l.call.collective, l.call.ranks, l.series}].push_back({l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
+    all[{l.call.collective, l.call.ranks, l.series}].push_back(
+        {l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us, l.is_repeated});
   AloneOfSeries out;
   for (const auto& [series, left] : all) out[series] = alone_in(by_size(left));
   return out;
@@ -82,7 +84,8 @@ std::vector<Left> by_size(const std::vector<Left>& all) {
     double ratio = 0, us = 0;
     for (const Left* l : of_size) ratio += l->log_ratio, us += l->log_us;
     const auto count = static_cast<double>(of_size.size());
-    out.push_back({key.second, key.first, ratio / count, us / count});
+    const bool repeated = std::ranges::any_of(of_size, [](const Left* l) { return l->is_repeated; });
+    out.push_back({key.second, key.first, ratio / count, us / count, repeated});
   }
   return out;
 }
@@ -90,10 +93,13 @@ std::vector<Left> by_size(const std::vector<Left>& all) {
 double octave_of(Bytes size) { return std::log2(static_cast<double>(std::max<std::int64_t>(1, size.count))); }
 
 LeftOver left_over_of(CostAtSize call, const FitPoint& point, double simulated_us) {
+  constexpr int several = 3;
+  constexpr double alike = 0.1;  // where a quarter is far (`least` above)
   const double log_us = std::log(point.wanted_us());
   const MeasuredSetup& e = point.setup;
+  const Measurement& m = point.measured;
   return {std::move(call), log_us - std::log(std::max(simulated_us, 1e-6)), log_us,
-          fmt::format("{} {} {}", label(e.algorithm), e.nodes, e.of_each_node)};
+          fmt::format("{} {} {}", label(e.algorithm), e.nodes, e.of_each_node), m.repeats >= several && m.spread_us < alike * m.time_us};
 }
 
 std::vector<bool> standing_alone(const std::vector<LeftOver>& left_over) {

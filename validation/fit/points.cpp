@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -56,21 +57,40 @@ auto place_of(const FitPoint& p) { return std::tuple(series_of(p), place_in_seri
 
 std::string file_of(const Measurement& m) { return m.where.substr(0, m.where.rfind(':')); }
 
-// Points of the same thing, from `begin` on, as one.
-FitPoint mean_of(const std::vector<FitPoint>& points, std::size_t begin, std::size_t end) {
-  FitPoint out = points[begin];
-  const auto n = static_cast<double>(end - begin);
-  if (end - begin == 1) return out;
+// Moves to the end those of repeated measurements in which something else went on, as in one of ten barriers that took 1086 us where the
+// others took 60, and returns how many are left: runs that took twice as long as the median one or half as long, where there are five runs
+// or more and no more than one in four is such a run.
+std::size_t move_apart(std::span<FitPoint> runs) {
+  constexpr std::size_t fewest = 5, one_apart_in = 4;
+  constexpr double far = 2;
+  if (runs.size() < fewest) return runs.size();
+  std::vector<double> times;
+  for (const FitPoint& run : runs) times.push_back(run.measured.time_us);
+  const double middle = median(std::move(times));
+  const auto near = [&](const FitPoint& run) { return run.measured.time_us < far * middle && middle < far * run.measured.time_us; };
+  const auto apart = static_cast<std::size_t>(std::ranges::count_if(runs, std::not_fn(near)));
+  if (apart * one_apart_in > runs.size()) return runs.size();
+  std::ranges::stable_partition(runs, near);
+  return runs.size() - apart;
+}
+
+// Points of the same thing as one.
+FitPoint mean_of(std::span<FitPoint> all) {
+  const std::span<const FitPoint> runs = all.first(move_apart(all));
+  FitPoint out = runs.front();
+  out.measured.runs_apart = static_cast<int>(all.size() - runs.size());
+  const auto n = static_cast<double>(runs.size());
+  if (runs.size() == 1) return out;
   double sum = 0, squares = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += points[i].measured.time_us;
-  if (std::all_of(points.begin() + begin, points.begin() + end, [](const FitPoint& p) { return p.measured.other_buffer_us > 0; })) {
+  for (const FitPoint& run : runs) sum += run.measured.time_us;
+  if (std::ranges::all_of(runs, [](const FitPoint& run) { return run.measured.other_buffer_us > 0; })) {
     out.measured.other_buffer_us = 0;
-    for (std::size_t i = begin; i < end; ++i) out.measured.other_buffer_us += points[i].measured.other_buffer_us / n;
+    for (const FitPoint& run : runs) out.measured.other_buffer_us += run.measured.other_buffer_us / n;
   }
-  for (std::size_t i = begin; i < end; ++i) squares += std::pow(points[i].measured.time_us - sum / n, 2);
+  for (const FitPoint& run : runs) squares += std::pow(run.measured.time_us - sum / n, 2);
   out.measured.time_us = sum / n;
   out.measured.spread_us = std::sqrt(squares / (n - 1));
-  out.measured.repeats = static_cast<int>(end - begin);
+  out.measured.repeats = static_cast<int>(runs.size());
   return out;
 }
 
@@ -173,7 +193,7 @@ class Points {
     std::vector<FitPoint> points;
     for (std::size_t begin = 0, end = 0; begin < out_.points.size(); begin = end) {
       while (end < out_.points.size() && place_of(out_.points[end]) == place_of(out_.points[begin])) ++end;
-      points.push_back(mean_of(out_.points, begin, end));
+      points.push_back(mean_of(std::span(out_.points).subspan(begin, end - begin)));
     }
     tell_scattered(points);
     if (selection_.hold_out) hold_out(points);
@@ -442,11 +462,12 @@ std::vector<std::string> impossible_series(const std::vector<FitPoint>& points, 
                             "and at the rate of {}, which most of that time goes by, and what shares it (\"contention\" of links, "
                             "\"nic_of_gpu\")",
                             limit);
+    const char* chosen = worst->setup.algorithm.name == "mpi" ? "; of MPI, hcoll, ucc or the module han may have chosen another" : "";
     out.push_back(fmt::format(
         "{}: {} bytes in {:.4g} us, but {} by {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile "
-        "at zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename), {}",
+        "at zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename{}), {}",
         worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, worst->setup.collective, label(worst->setup.algorithm),
-        worst->setup.ranks, worst_us, which, look));
+        worst->setup.ranks, worst_us, which, chosen, look));
   }
   return out;
 }

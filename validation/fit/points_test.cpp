@@ -44,6 +44,27 @@ TEST_CASE("points: repeated measurements are one, their mean with its spread") {
   CHECK(!used.points[1].fitted);
 }
 
+TEST_CASE("points: of five runs or more those far from the median one are no part of the mean, unless they are many") {
+  Simulator simulator(open_pair({}).scenario());
+  const auto mean_of = [&](std::initializer_list<double> times_us) {
+    std::vector<Measurement> rows;
+    for (const double us : times_us) {
+      rows.push_back(measured_on({}, {64}).front());
+      rows.back().time_us = us, rows.back().where = "f:2";
+    }
+    return usable(rows, simulator, {}).points.at(0).measured;
+  };
+  const Measurement nine = mean_of({60, 61, 59, 1086, 60, 60, 62, 58, 60, 60});
+  CHECK(nine.time_us == doctest::Approx(60));
+  CHECK(nine.repeats == 9);
+  CHECK(nine.runs_apart == 1);
+  CHECK(mean_of({60, 60, 60, 60, 20}).time_us == doctest::Approx(60));  // faster than a call can be, or another call
+  for (const Measurement& all : {mean_of({60, 60, 60, 1086}), mean_of({60, 60, 60, 1086, 1086}), mean_of({60, 60, 60, 60, 110})}) {
+    CHECK(all.time_us > 69);
+    CHECK(all.runs_apart == 0);
+  }
+}
+
 TEST_CASE("points: means of repeated measurements that differ widely are told once a file, with the widest") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {64, 64, 1024, 1024, 2048, 2048});

@@ -124,7 +124,8 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   if (std::ranges::any_of(result.cost_by_size, is_at_bound)) at_bound.push_back(name_of_sized_costs);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Measurement& m = points[i].measured;
-    const std::string repeats = m.repeats > 1 ? fmt::format("\"repeats\": {}, \"spread_us\": {:.3f}, ", m.repeats, m.spread_us) : "";
+    std::string repeats = m.repeats > 1 ? fmt::format("\"repeats\": {}, \"spread_us\": {:.3f}, ", m.repeats, m.spread_us) : "";
+    if (m.runs_apart > 0) repeats += fmt::format("\"runs_left_out\": {}, ", m.runs_apart);
     residuals.push_back(fmt::format(
         "{}{{\"collective\": {}, \"algorithm\": {}, \"ranks\": {}, \"size_bytes\": {}, \"measured_us\": {}, {}\"simulated_us\": "
         "{:.3f}, \"fitted\": {}}}",

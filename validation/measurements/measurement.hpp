@@ -62,7 +62,8 @@ struct Measurement {
   int gpus_of_a_process = 1;    // ranks that one process launches for, one after the other
   std::string elements = {};    // their type and what is done with them, as in "float sum"; empty: not said
   std::optional<RanksTold> told_ranks = {};
-  int repeats = 1;
+  int repeats = 1;       // of which the time is the mean
+  int runs_apart = 0;    // besides these, and left out of the mean
   double spread_us = 0;  // standard deviation of repeated measurements
   bool in_place = false;
   double other_buffer_us = 0;  // the same call's time in place, or out of place where this one is in place; 0: not measured

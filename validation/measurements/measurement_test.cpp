@@ -103,7 +103,7 @@ TEST_CASE("measurements: each bad line of an nccl-tests table is told, and can b
         Lines{"f:14: 1048576 bytes in 0.1664 us are 6302 GB/s, but the line says 6.3; sizes must be in bytes, times in us, algbw in GB/s"});
   CHECK(problems_of_text(replaced(nccl_table, "1048576   ", "1048576.5")) ==
         Lines{"f:14: the size must be a whole number of bytes, got \"1048576.5\""});
-  CHECK(problems_of_text(replaced(nccl_table, "float     sum", "float")) ==
+  CHECK(problems_of_text(replaced(nccl_table, "float     sum      -1", "float     sum")) ==
         Lines{"f:12: must have 13 fields, or 9 where only one buffer was measured, got 12"});
   const Lines milliseconds = problems_of_text(replaced(nccl_table, "(us)", "(ms)"));
   REQUIRE(milliseconds.size() == 1);

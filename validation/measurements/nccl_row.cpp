@@ -58,8 +58,8 @@ std::vector<std::string_view> fields_in(std::string_view text) {
 std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header) {
   const std::size_t block = block_of(header);
   std::size_t lead = header.lead;
-  // Before 2.13 alltoall_perf has a column redop and leaves it empty.
-  const bool no_redop = header.has_redop && !header.has_root && words.size() == lead - 1 + 2 * block;
+  // Before 2.13 alltoall_perf has a column redop and leaves it empty, as MetaX's programs do where nothing is added, before the root.
+  const bool no_redop = header.has_redop && words.size() == lead - 1 + 2 * block && (!header.has_root || number_in(words[3]));
   if (no_redop) --lead;
   if (words.size() != lead + block && words.size() != lead + 2 * block) return {};
   NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .max_error = {}};

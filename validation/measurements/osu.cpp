@@ -151,6 +151,15 @@ bool is_osu_row(std::span<const std::string_view> words) {
          (words.size() == 2 || std::isalpha(static_cast<unsigned char>(words[1].front())) == 0);
 }
 
+// What another program printed behind the table, such as steps of LAMMPS: other columns, and sizes that do not go on.
+bool ends_table(const OsuLine& line, const std::vector<OsuLine>& rows) {
+  if (line.text.starts_with("```")) return !rows.empty();
+  if (rows.empty()) return false;
+  const auto words = words_in(line.text), first = words_in(rows.front().text), last = words_in(rows.back().text);
+  const auto size = whole_number_in(words.front()), before = whole_number_in(last.front());
+  return words.size() > first.size() && are_mostly_numbers(words) && size && before && *size <= *before;
+}
+
 void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink& sink) {
   for (const OsuLine& row : rows)
     if (&row == &rows.back() && is_last_cut(rows, table))
@@ -203,7 +212,10 @@ void read_osu(std::string_view text, RowSink& sink) {
     } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
       read_osu_columns(line, i + 1, table, sink);
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
-      if (is_osu_row(words_in(line))) rows.push_back({i + 1, line});
+      if (ends_table({i + 1, line}, rows))
+        read_rows(std::exchange(rows, {}), std::exchange(table, {}), sink);
+      else if (is_osu_row(words_in(line)))
+        rows.push_back({i + 1, line});
     }
   }
   read_rows(rows, table, sink);

@@ -98,6 +98,16 @@ TEST_CASE("OSU: what MPI and schedulers print among the rows is passed over, cut
   }
 }
 
+TEST_CASE("OSU: numbers of another program behind a table, or behind the end of its code block, are no rows of it") {
+  const std::string rows = table(" Allreduce Latency") + "16  21.5\n32 x\n";
+  const std::string steps =
+      "   Step          Temp          Press\n         0   300           -113.27833      439.01454\n        10   300 -110.1 431.2\n";
+  CHECK(parse_osu(rows + steps, {.skip_bad = true}).rows.size() == 2);
+  CHECK(problems_of_osu(rows + steps).size() == 1);  // of 32 bytes
+  CHECK(parse_osu(table(" Allreduce Latency") + "```\n\n```\n64  300\n").rows.size() == 1);
+  CHECK(parse_osu(table(" Allreduce Latency") + "16  21.5\n8  20.4\n16 21.4\n").rows.size() == 4);  // another run, whose title was cut off
+}
+
 TEST_CASE("OSU: the ranks and nodes that a table does not say are given, those of a message between two are two") {
   const Measurements read = parse_osu(table(" Allreduce Latency") + table(" Latency"), {.ranks = 64, .nodes = 4});
   REQUIRE(read.rows.size() == 2);

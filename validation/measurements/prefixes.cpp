@@ -78,6 +78,12 @@ Prefix escape_of_markdown(std::string_view line) {
   return begin != line.npos && line.substr(begin).starts_with("\\#") ? Prefix{begin + 1, {}} : Prefix{};
 }
 
+// "> ", as Markdown marks what it quotes, and of an empty line ">"; a quote within one has two.
+Prefix quote_of_markdown(std::string_view line) {
+  if (!line.starts_with('>')) return {};
+  return {line.substr(1).starts_with(' ') ? std::size_t{2} : std::size_t{1}};
+}
+
 // A program may print a line in several writes, as nccl-tests does a row, each of which then has the tag of the line. Of "[0]" only one
 // that touches the word before it, and nothing behind it, is taken for that: what NCCL prints holds " [0] ".
 std::string without_tags(std::string_view line, std::string_view tag) {
@@ -103,7 +109,7 @@ Line without_prefix(std::string_view text) {
   std::string who;
   std::string_view tag;
   const auto found = [&] {
-    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line, escape_of_markdown})
+    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line, escape_of_markdown, quote_of_markdown})
       if (const Prefix prefix = find(text); prefix.size > 0) return prefix;
     return Prefix{};
   };

@@ -35,7 +35,7 @@ TEST_CASE("prefixes: what mpirun, srun, torchrun, kubectl and CI put before each
   }
 }
 
-TEST_CASE("prefixes: times alone, as Jenkins prints them, and the backslashes of a page of Markdown are taken off") {
+TEST_CASE("prefixes: times alone, as Jenkins prints them, and the backslashes and quotes of a page of Markdown are taken off") {
   for (const std::string prefix : {"00:55:22 ", "00:55:22.123 ", "00:55:22 0: ", "00:55:22  "}) {
     CAPTURE(prefix);
     const Measurements read = parse_measurements(with_prefix(prefix, "launched\n"), "f");
@@ -49,6 +49,8 @@ TEST_CASE("prefixes: times alone, as Jenkins prints them, and the backslashes of
     CHECK(without_prefixes(escaped, holds_osu) == with_prefix(""));
     CHECK(parse_measurements(escaped, "f").rows.size() == 2);
   }
+  CHECK(without_prefixes(with_prefix("> ", ">\n"), holds_osu) == "\n" + with_prefix(""));
+  CHECK(parse_measurements(with_prefix("> > ", ">\n"), "f").rows.size() == 2);
 }
 
 TEST_CASE("prefixes: of several ranks that print the first one's table is taken, by number, wherever its lines stand") {
