@@ -113,21 +113,24 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   return as_run(profile, q, expected_to_be_best(profile, q, size), size);
 }
 
-double nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
-  const Regime chosen = expected_to_be_best(profile, q, size);
+NcclRegret nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
+  NcclRegret out{.chosen = expected_to_be_best(profile, q, size)};
+  out.best = out.chosen;
   const auto expected = [&](const Regime& regime) {
     Regime known = as_run(profile, q, regime, size);
     known.longer = longer_hop(q, regime.pattern, regime.protocol);  // but for what NCCL does not know of LL
     return (profile.call_overhead + nccl_estimate(profile, q, known, size)).microseconds();
   };
-  double least = expected(chosen);
+  double least = expected(out.chosen);
   const double taken = least;
   for (const Regime& regime : nccl_regimes(q, size)) {
     if (counts_for(profile.biases_of, regime) && bias_of_protocol(profile, regime) <= bias_of_none) continue;
     const SimTime at_least = expected_time(q, regime, size);
-    least = std::min(least, std::max(expected(regime), (profile.call_overhead + at_least).microseconds()));
+    const double us = std::max(expected(regime), (profile.call_overhead + at_least).microseconds());
+    if (us < least) least = us, out.best = regime;
   }
-  return least > 0 ? std::log(taken / least) : 0;
+  if (least > 0) out.log_ratio = std::log(taken / least);
+  return out;
 }
 
 }  // namespace weft

@@ -103,6 +103,10 @@ inline constexpr double bias_of_none = 0.2;
 // What the choice costs over the best one when calls cost what the profile says, but none less than NCCL expects: the logarithm of the
 // ratio of their estimates. NCCL's choices are seldom much worse than the best that it knows of, so a profile in which they are is not
 // likely to be right.
-double nccl_regret(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
+struct NcclRegret {
+  double log_ratio = 0;
+  Regime chosen = {}, best = {};
+};
+NcclRegret nccl_regret(const HardwareProfile& profile, const NcclQuestion& question, Bytes size);
 
 }  // namespace weft

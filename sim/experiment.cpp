@@ -3,6 +3,7 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cases/jobs.hpp"
+#include "sim/cases/sized.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/no_effect.hpp"
 #include "sim/placed_job.hpp"
@@ -336,6 +337,9 @@ Row Experiment::run(Bytes size, const Options& options) {
                                                    "quarter less time than on flow and packet"
                                                  : ""));
   note_what_has_no_effect(scenario, run.finish, parts_->jobs, note);
+  if (const PlacedJob& job = parts_->jobs.front(); options.each_alone && job.calls && !job.program && !job.training)
+    if (const std::string said = said_of_nccl_choice({*job.calls, hardware, fabric, job.placement, size}, job.algorithm); !said.empty())
+      note(said);
   if (activity && row.training && row.training->events > SimTime{})
     note("the report, the details and the timeline show the steps without checkpoints and events");
   if (activity && row.training && row.training->merged && may_run_apart(scenario, ready, hardware))

@@ -56,9 +56,10 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
 }
 
 // Each channel of NCCL's search crosses the NVLinks of all GPUs at the rate of its NIC: 16 of NICs of 400 Gb/s fill those of 72 GB200,
-// however many NICs the rack has. All-to-alls have other channels.
+// however many NICs the rack has. All-to-alls have other channels, and those along links from GPU to GPU are as many as these have room for
+// (nvlink_channels).
 int max_channels_on_nvlinks(const NcclQuestion& q) {
-  return q.servers > 1 && q.nvlink && q.collective != Collective::alltoall ? channels_found(q).count : INT_MAX;
+  return q.servers > 1 && q.nvlink && !q.several_ways && q.collective != Collective::alltoall ? channels_found(q).count : INT_MAX;
 }
 
 // Relays send one turn while they get the next, and here a turn waits for the one before to arrive, which NCCL's does not. In t turns a
@@ -215,6 +216,20 @@ SizedChoice for_size(const SizedQuestion& q, const AlgorithmChoice& asked) {
     s.pieces = pieces_done_first(q, one.steps, chunk_bytes);
   s.segment = {};
   return {std::move(choice)};
+}
+
+std::string said_of_nccl_choice(const SizedQuestion& q, const AlgorithmChoice& asked) {
+  constexpr double much = 0.75;
+  const Algorithm* algorithm = find_algorithm(q.scenario.workload.collective, asked.name);
+  if (!algorithm || !algorithm->cuts_itself) return {};
+  const NcclRegret regret = nccl_regret(q.hardware, nccl_question(q, with_server_defaults(q.scenario, asked).settings), q.size);
+  const double part = std::exp(-regret.log_ratio);
+  if (part > much) return {};
+  const auto said = [](const Regime& regime) { return fmt::format("{} with {}", name_of(regime.pattern), name_of(regime.protocol)); };
+  return fmt::format(
+      "NCCL's own table chooses {} for {}, though {} takes about {:.0f} % less by this profile's costs (\"algorithm\" and "
+      "\"protocol\" of nccl force one)",
+      said(regret.chosen), to_string(q.size), said(regret.best), 100 * (1 - part));
 }
 
 std::string too_many_segments(const Scenario& scenario, const AlgorithmChoice& choice) {

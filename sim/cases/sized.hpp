@@ -34,6 +34,10 @@ bool depends_on_size(const Scenario&, const AlgorithmChoice&);
 // given and the algorithm wants them, as many as Hockney's model says are done first.
 SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
 
+// That NCCL's own table expects another algorithm or protocol to be done first than the profile's costs say, which takes a quarter less or
+// still less; "": they agree, or NCCL does not choose.
+std::string said_of_nccl_choice(const SizedQuestion&, const AlgorithmChoice&);
+
 // Why the workload's collective by itself cannot be simulated in the segments that the choice asks for, at the last of the sizes that are
 // too large for them; "": it can.
 std::string too_many_segments(const Scenario&, const AlgorithmChoice&);

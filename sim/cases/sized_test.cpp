@@ -77,6 +77,37 @@ TEST_CASE("sized: nccl makes no more channels than the NVLinks of a GPU carry, h
   CHECK(sized(json, 4_GiB).choice.settings.channels == 72);
 }
 
+TEST_CASE("sized: where nccl's table chooses what the profile's costs make slower that is said, and nothing where one is forced") {
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "eight", "fabric": {"type": "star", "nodes": 8, "link": {"bandwidth": "100Gbps", "latency": "500ns"}},
+    "hardware": "ideal", "workload": {"algorithm": "nccl", "size": "1MiB"}})");
+  const auto said = [&](Bytes size) {
+    const Scenario s = scenario_of(json);
+    Experiment experiment(s, s.workload.algorithms.front());
+    return experiment.run(size).notes;
+  };
+  CHECK(said(1_MiB).find("NCCL's own table chooses ring with ll for 1MiB, though ring with simple takes about ") == 0);
+  CHECK(said(64_MiB).empty());
+  json["workload"]["algorithm"] = {{"name", "nccl"}, {"protocol", "ll"}, {"algorithm", "ring"}};
+  CHECK(said(1_MiB).empty());
+}
+
+TEST_CASE("sized: between servers whose GPUs are joined all to all nccl makes channels for all of these links") {
+  Json json = Json::parse(
+      R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps", "latency": "1us"}},
+    "server": {"sockets": ["s"], "gpus": ["g0", "g1", "g2", "g3"], "nics": ["n0", "n1", "n2", "n3"], "links": []},
+    "hardware": "ideal", "workload": {"algorithm": {"name": "nccl", "algorithm": "ring"}, "size": "1MiB"}})");
+  const auto join = [&](std::string a, std::string b, const char* rate) {
+    json["server"]["links"].push_back({{"from", std::move(a)}, {"to", std::move(b)}, {"bandwidth", rate}, {"latency", "100ns"}});
+  };
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < a; ++b) join("g" + std::to_string(a), "g" + std::to_string(b), "50GBps");
+    for (const char* device : {"g", "n"}) join("s", device + std::to_string(a), "60GBps");
+  }
+  // Three rings there and back through halves of the six links: 6 channels of 25 GB/s over 4 NICs.
+  CHECK(sized(json, 1_GiB).choice.settings.channels == 6);
+}
+
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
   const Json json = Json::parse(two_servers);
   Json eight_servers = json;  // between two, a tree sends each byte once each way, and is ahead of a ring

@@ -13,8 +13,8 @@ inline constexpr std::pair message_cost_bounds{0.05, 20.0};  // of a factor
 
 // What is left over of the objective's points at these values, as far as factors by the size of a message explain it: a ring of 32 ranks
 // sends messages of 1/32 of its bytes, a recursive doubling of all of them, and both cost what messages of these sizes cost. The rest is of
-// the calls' own (validation/fit/sized_costs.hpp). Both are Gaussian processes over sizes, of the same variance before anything is known.
-// Empty where NCCL alone was measured, whose protocols cut the messages, or where nothing is left over.
+// the calls' own (validation/fit/sized_costs.hpp). Both are Gaussian processes over sizes, of the same variance before anything is
+// known. Empty where NCCL alone was measured, whose protocols cut the messages, or where nothing is left over.
 std::vector<CostAtSize> message_costs(Objective& objective, const std::vector<double>& values);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "validation/fit/objective.hpp"
 
 #include "models/nccl_tuning.hpp"
+#include "validation/fit/call_overhead.hpp"
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>

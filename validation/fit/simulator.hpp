@@ -24,9 +24,6 @@ namespace weft {
 // About what simulating a message takes, as Simulator::work counts it.
 inline constexpr std::int64_t work_of_a_message = 5;
 
-// The least that calls of a process of several GPUs take, which follow one another: its launches.
-double min_launched_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
-
 class Simulator {
  public:
   // Throws InputError if the fabric cannot be built.
@@ -122,6 +119,7 @@ class Simulator {
   double told_besides_overhead_us(const MeasuredSetup& chosen, const HardwareProfile& hardware, const Regime& regime);
   double told_simulated_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
   double besides_overhead_us(const MeasuredSetup& setup, const HardwareProfile& hardware, const Regime& regime, Prepared& of);
+  static bool is_alone(const Scenario& scenario);
   bool is_long_ring(const MeasuredSetup& setup, const Regime& regime) const;
   SizedChoice sized(const MeasuredSetup& setup, const HardwareProfile& hardware, Prepared& of);
   const NcclQuestion* question_of(const MeasuredSetup& setup);  // none where NCCL has no choice
