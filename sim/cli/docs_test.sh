@@ -56,6 +56,14 @@ in_network_jobs() {
     END { close_case(); for (n = 1; n < 64; ++n) if ((n, "atp") in ms) printf "| %d | %.2f | %.2f |\n", n, ms[n, "atp"] / 1000, ms[n, "switchml"] / 1000 }'
 }
 
+# GPUs | model | scaling efficiency: none, DDP, Horovod, AIACC
+training() {
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) column[$i] = i }
+    NR > 1 { at = $column["model"] SUBSEP $6; kept[at, $column["engine"]] = sprintf("%.1f", 100 * $column["scaling_efficiency"]); rows[at] }
+    END { for (at in rows) { split(at, key, SUBSEP); printf "| %d | %s | %s | %s | %s | %s |\n", key[2], key[1], kept[at, "none"],
+      kept[at, "ddp"], kept[at, "horovod"], kept[at, "aiacc"] } }' | sort -t'|' -k3,3r -k2,2n
+}
+
 # servers of 8 | busbw of 1 GiB: ring, tree, NVLSTree, CollNet chain, direct, NVLS with SHARP, what NCCL chooses; GB/s
 sharp() {
   awk -F'"' 'NR > 1 && $3 ~ /,1073741824,/ { split($3, field, ","); servers = field[3] / 8; algorithm = "auto"
@@ -130,6 +138,7 @@ links_exist
 table eflops_scale README.md
 for name in in_network_scale in_network_loss in_network_memory in_network_jobs; do table $name collectives/in_network/README.md; done
 table incast sim/packet/README.md
+table training sim/training/README.md
 for name in sharp nvl72; do table $name scenarios/nccl.md; done
 tune_methods >tune_methods.md
 compare tune_methods sim/tune/README.md
