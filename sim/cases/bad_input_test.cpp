@@ -27,6 +27,10 @@ TEST_CASE("a wrong unit is refused with those that are known") {
       Lines{"f.json: /fabric/link/latency: \"100Gbps\" has the unknown unit \"Gbps\": write one of s ms us ns ps, for example \"100us\""});
   CHECK(lines_for(with("/fabric/link/bandwidth", "0Gbps")) ==
         Lines{"f.json: /fabric/link/bandwidth: must be at least \"1bps\", got \"0Gbps\""});
+  CHECK(lines_for(with("/fabric/link/bandwidth", "-1Gbps")) ==
+        Lines{"f.json: /fabric/link/bandwidth: must be at least \"1bps\", got \"-1Gbps\""});
+  CHECK(lines_for(with("/fabric/link/bandwidth", "-1")) ==
+        Lines{"f.json: /fabric/link/bandwidth: \"-1\" is negative: write a bandwidth of 0 or more"});
 }
 
 TEST_CASE("an unknown key near a known one is taken for it, and the known one is not also missing") {
@@ -121,7 +125,8 @@ TEST_CASE("a billion nodes are refused, not built") {
     return json;
   };
   CHECK(lines_for(star(1'000'000'000)) == Lines{"f.json: /fabric/nodes: must be between 1 and 1000000, got 1000000000"});
-  CHECK(lines_for(star(10'000'000'000)) == Lines{"f.json: /fabric/nodes: must be at most 2147483647, got 10000000000"});
+  CHECK(lines_for(star(10'000'000'000)) == Lines{"f.json: /fabric/nodes: must be between 1 and 1000000, got 10000000000"});
+  CHECK(lines_for(star(-10'000'000'000)) == Lines{"f.json: /fabric/nodes: must be between 1 and 1000000, got -10000000000"});
   CHECK(lines_for(with("/fabric/switches", 1'000'000'000)) ==
         Lines{"f.json: /fabric: has 4000000000 endpoints, at most 1000000 are allowed",
               "f.json: /fabric: has 250000000000000000 cables between switches, at most 4000000 are allowed"});

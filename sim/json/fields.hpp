@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
 
 namespace weft {
 
@@ -101,11 +102,32 @@ concept HasDeclaration = requires {
 };
 
 template <class T, class F>
-bool in_range(const T& value, const Range<T>& range, const Json& found, const JsonPath& where, Input& in) {
-  const bool too_low = range.low && value < *range.low, too_high = range.high && value > *range.high;
-  if (!too_low && !too_high) return true;
+bool refuse_outside(const Range<T>& range, const Json& found, const JsonPath& where, Input& in) {
   const auto shown_end = [](const std::optional<T>& end) { return end ? shown(F::write(*end)) : std::string(); };
   return out_of_range(shown_end(range.low), shown_end(range.high), found, where, in);
+}
+
+template <class T, class F>
+bool in_range(const T& value, const Range<T>& range, const Json& found, const JsonPath& where, Input& in) {
+  const bool too_low = range.low && value < *range.low, too_high = range.high && value > *range.high;
+  return (!too_low && !too_high) || refuse_outside<T, F>(range, found, where, in);
+}
+
+// Whether it is below or above all that a T can be, and the range has an end there: then that end is what is told, as of any other value
+// outside of it, and not another limit or none.
+template <class T, class F>
+bool beyond_all(const Range<T>& range, const Json& json, const JsonPath& where) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr auto low = static_cast<double>(std::numeric_limits<T>::min()), high = static_cast<double>(std::numeric_limits<T>::max());
+    return json.is_number() && ((range.low && json.get<double>() < low) || (range.high && json.get<double>() > high));
+  } else if constexpr (!std::is_arithmetic_v<T>) {
+    const std::optional<std::string> positive = range.low ? without_sign(json) : std::nullopt;
+    Input unused;
+    T value{};
+    return positive && F::read(*positive, where, unused, value);
+  } else {
+    return false;
+  }
 }
 
 template <class T>
@@ -122,6 +144,8 @@ class RangedMember final : public MemberForm {
 
   bool read(const Json& json, const JsonPath& where, Input& in, void* member) const override {
     T value{};
+    if constexpr (std::totally_ordered<T>)
+      if (beyond_all<T, F>(range_, json, where)) return refuse_outside<T, F>(range_, json, where, in);
     if (!F::read(json, where, in, value)) {
       if constexpr (is_list<T> || HasDeclaration<T>) *static_cast<T*>(member) = std::move(value);
       return false;

@@ -35,6 +35,12 @@ std::vector<ObjectField> lifted(const std::vector<ObjectField>& fields, std::fun
   return out;
 }
 
+std::optional<std::string> without_sign(const Json& json) {
+  const auto* text = json.get_ptr<const std::string*>();
+  if (!text || !text->starts_with('-')) return std::nullopt;
+  return text->substr(1);
+}
+
 bool out_of_range(const std::string& low, const std::string& high, const Json& found, const JsonPath& where, Input& in) {
   if (!low.empty() && !high.empty()) return in.problem(where, fmt::format("must be between {} and {}, got {}", low, high, shown(found)));
   return in.problem(where,

@@ -40,6 +40,9 @@ ObjectField field_of_member(std::string_view name, std::string_view doc, bool is
 // The fields of a part, as fields of the whole in which `part` finds it.
 std::vector<ObjectField> lifted(const std::vector<ObjectField>& fields, std::function<void*(void* whole)> part);
 
+// "-1Gbps" without its sign; nothing of what is no such text.
+std::optional<std::string> without_sign(const Json& json);
+
 // Says between which ends a value must lie; "" where there is none.
 bool out_of_range(const std::string& low, const std::string& high, const Json& found, const JsonPath& where, Input& in);
 

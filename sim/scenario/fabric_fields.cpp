@@ -1,3 +1,4 @@
+#include "models/fabric/validation.hpp"
 #include "sim/files/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
@@ -226,7 +227,7 @@ Declaration<FabricChoice> Declared<FabricChoice>::declaration() {
                          {required("k", &FatTree::k, "The number of ports of each switch, which must be even.", at_least(2))},
                          [](const FatTree& tree) { return tree.three_tiers(); }),
           shape<Star>("A single switch that all nodes are attached to.",
-                      {required("nodes", &Star::nodes, "The number of nodes attached to the switch.", at_least(1))}),
+                      {required("nodes", &Star::nodes, "The number of nodes attached to the switch.", between(1, int{max_endpoints}))}),
           shape<Torus>(
               "A grid of switches that closes around in every dimension.",
               {required("dims", &Torus::dims, "The number of switches along each dimension."),
