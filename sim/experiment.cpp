@@ -336,6 +336,10 @@ Row Experiment::run(Bytes size, const Options& options) {
         scenario.network == NetworkKind::simgrid ? "; what flows share in servers is shared otherwise there, and rings take up to a "
                                                    "quarter less time than on flow and packet"
                                                  : ""));
+  if (const Bytes asked = first.job.own_size.value_or(size); !first.job.program && row.size < asked && !row.training)
+    note(
+        fmt::format("{} are rounded down to {}: a rank sends equally many whole elements to each of the {} ranks, as in MPI and nccl-tests",
+                    to_string(asked), to_string(row.size), row.ranks));
   note_what_has_no_effect(scenario, run.finish, parts_->jobs, note);
   if (const PlacedJob& job = parts_->jobs.front(); options.each_alone && job.calls && !job.program && !job.training)
     if (const std::string said = said_of_nccl_choice({*job.calls, hardware, fabric, job.placement, size}, job.algorithm); !said.empty())

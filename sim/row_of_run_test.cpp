@@ -122,6 +122,22 @@ TEST_CASE("row: what nccl chose for a size is said") {
   CHECK(run(json).chosen.empty());
 }
 
+TEST_CASE("row: that an all-to-all sends whole elements to each rank is said where it makes the size less") {
+  Json json = Json::parse(R"({"schema": 1, "name": "few", "fabric": {"type": "star", "nodes": 8,
+    "link": {"bandwidth": "100Gbps", "latency": "1us"}}, "hardware": "ideal",
+    "workload": {"collective": "alltoall", "algorithm": "direct"}})");
+  for (const auto& [size, sent] : {std::pair{"28B", "0B"}, {"1004B", "992B"}}) {
+    json["workload"]["size"] = size;
+    const Row row = run(json);
+    CHECK(to_string(row.size) == sent);
+    CHECK(row.notes == fmt::format("{} are rounded down to {}: a rank sends equally many whole elements to each of the 8 ranks, as in MPI "
+                                   "and nccl-tests",
+                                   size, sent));
+  }
+  json["workload"]["size"] = "992B";
+  CHECK(run(json).notes.empty());
+}
+
 TEST_CASE("row: a failure after the end changes no time and no use of links") {
   // Two leaves with four servers of eight GPUs each; NCCL's protocols need more of a link than their payload, which is what counts.
   Json json = Json::parse(R"({"schema": 1, "name": "late", "fabric": {"type": "fat_tree", "leaves": 2, "nodes_per_leaf": 4, "spines": 8,

@@ -47,7 +47,9 @@ Declaration<Workload> Declared<Workload>::declaration() {
   auto size =
       required_as<SizesForm>("size", &W::sizes,
                              "Bytes of the message (nccl-tests' \"size\"): one, a list, or from one to another by a factor; not with a "
-                             "\"program\" or a \"model\", which have their own. A barrier has none: 0B when not given.");
+                             "\"program\" or a \"model\", which have their own. An all-to-all rounds it down to as many whole elements for "
+                             "each rank. A barrier has none: "
+                             "0B when not given.");
   algorithm.unless = {"program"};
   size.unless = {"program", "model"};
   size.spared_by = [](const Json& workload) {
