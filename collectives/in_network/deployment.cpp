@@ -92,7 +92,7 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
   };
   const auto plan = std::make_shared<Plan>(Plan{settings_by_job<SwitchmlSettings>(tasks), {}});
   const SwitchmlSettings& of_switch = plan->settings.front();
-  InNetworkDeployment out{.places = of_switch.slots, .values_per_packet = of_switch.values_per_packet()};
+  InNetworkDeployment out{.places = of_switch.places(), .values_per_packet = of_switch.values_per_packet()};
   std::vector<int> switches;  // each that a job adds up in, once
   Address workers = 0;
   for (const InNetworkTask& task : tasks) {
@@ -102,7 +102,7 @@ InNetworkDeployment deploy_switchml(std::span<const InNetworkTask> tasks, std::s
   Address group = workers + static_cast<Address>(switches.size());
   for (std::size_t j = 0; j < tasks.size(); ++j) {
     const InNetworkTask& task = tasks[j];
-    const int slots = of_switch.slots / static_cast<int>(std::ranges::count(tasks, task.meets_at, &InNetworkTask::meets_at));
+    const int slots = of_switch.places() / static_cast<int>(std::ranges::count(tasks, task.meets_at, &InNetworkTask::meets_at));
     const std::uint32_t packets = packets_of(task.values, of_switch.values_per_packet(), task.rounds);
     const auto at = static_cast<Address>(std::ranges::find(switches, task.meets_at) - switches.begin());
     const int count = static_cast<int>(task.workers_at.size());

@@ -11,7 +11,7 @@ std::vector<Problem> problems(const SwitchmlSettings& s) {
   std::vector<Problem> out;
   check_packet(s.payload, s.packet, s.resend_after(), out);
   check_host(s.framing, s.host, out);
-  if (s.slots < 1) out.push_back({"/slots", fmt::format("must be at least 1, got {}", s.slots)});
+  if (s.slots < 0) out.push_back({"/slots", fmt::format("must be at least 1, got {}", s.slots)});
   if (s.slots > 1 << 20) out.push_back({"/slots", fmt::format("must be at most {}, got {}", 1 << 20, s.slots)});
   return out;
 }
@@ -97,9 +97,11 @@ void SwitchmlWorker::on_timer(Wire& wire, std::uint64_t name) {
 }
 
 // A packet that is lost now and then is retransmitted at the paper's pace. One that times out again and again waits in some queue, or
-// for a worker that has not begun: at that pace its copies would fill the queue faster than it drains.
+// for a worker that has not begun: at that pace its copies would fill the queue faster than it drains. A queue has an end, and so has the
+// back-off: at the 64 times as long that TCP's timers may become (RFC 6298: from 1 s to 60 s). Without it, packets that are lost at random
+// many times in a row would wait for minutes on an idle network.
 std::int64_t SwitchmlWorker::timeout_ps(const Slot& slot) const {
-  constexpr int at_the_same_pace = 3, max_backoff = 16;
+  constexpr int at_the_same_pace = 3, max_backoff = 6;
   const int backoff = std::clamp(slot.timeouts - at_the_same_pace, 0, max_backoff);
   return settings_.resend_after().ps > (INT64_MAX >> backoff) ? INT64_MAX : settings_.resend_after().ps << backoff;
 }
@@ -118,7 +120,7 @@ SwitchmlSwitch::SwitchmlSwitch(const SwitchmlSettings& settings, Address self, s
     slots += static_cast<std::size_t>(job.slots);
     bits += 2 * static_cast<std::size_t>(job.slots) * static_cast<std::size_t>(job.workers);
   }
-  check(slots <= static_cast<std::size_t>(settings.slots), "{} slots are given out of {}", slots, settings.slots);
+  check(slots <= static_cast<std::size_t>(settings.places()), "{} slots are given out of {}", slots, settings.places());
   versions_.resize(2 * slots);
   seen_.resize(bits);
 }

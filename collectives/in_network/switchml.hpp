@@ -12,15 +12,20 @@
 namespace weft {
 
 struct SwitchmlSettings {
-  int slots = 512;     // of the switch, for all jobs; each holds two versions
+  // Of the switch, for all jobs, each with room for two packets: the sum that is being added up, and the one before, kept for workers that
+  // have not received it (Sapio et al. 2021, algorithm 3). 0: as many as the switch has room for, at most 512.
+  int slots = 0;
   Bytes payload{128};  // of a packet, 4 bytes a value (Lao et al. 2021, section 5)
   Bytes packet{180};   // on the wire (same place)
   Bytes framing{0};    // of each packet on a link besides: preamble, gap and FCS of Ethernet are 24 B
   HostCost host = {};  // of workers
   // None: 1 ms (same place), and where a whole pool is known to take longer than half of that, twice as long as it. Doubled from the
-  // fourth of a packet in a row on.
+  // fourth of a packet in a row on, up to 64 times as long.
   std::optional<SimTime> timeout = {};
 
+  // A pool's memory is that of two sets of its slots, as in the authors' program (github.com/microsoft/SwitchML).
+  static constexpr int default_slots = 512, packets_per_slot = 2;
+  int places() const { return slots > 0 ? slots : default_slots; }
   int values_per_packet() const { return static_cast<int>(payload.count / 4); }
   SimTime resend_after() const { return timeout.value_or(1_ms); }
   friend bool operator==(const SwitchmlSettings&, const SwitchmlSettings&) = default;

@@ -55,6 +55,25 @@ TEST_CASE("in-network: what a scenario cannot ask of switches is refused, all at
         "f.json: /workload/algorithm/payload: must be at most 100B, which is what the fabric's switches aggregate of a packet, got 248B");
 }
 
+TEST_CASE("in-network: slots of SwitchML for which the switches have no memory are refused, in the workload and in a job") {
+  Json json = good_scenario();
+  json["fabric"]["programmable"] = {{"aggregators", 17}};
+  json["workload"] = Json::parse(R"({"algorithm": [{"name": "switchml", "slots": 8}, "switchml"], "size": "1MiB"})");
+  CHECK(lines_for(json) == Lines{});
+  json["workload"]["algorithm"][0]["slots"] = 9;
+  CHECK(lines_for(json) == Lines{"f.json: /workload/algorithm/0/slots: must be at most 8: the fabric's switches hold 17 packets "
+                                 "(\"aggregators\"), and a slot two; got 9"});
+  json["workload"] = Json::parse(R"({"algorithm": "ring", "size": "1MiB", "ranks": 4})");
+  json["jobs"] = Json::parse(R"([{"algorithm": {"name": "switchml", "slots": 9}}])");
+  CHECK(lines_for(json) == Lines{"f.json: /jobs/0/algorithm/slots: must be at most 8: the fabric's switches hold 17 packets "
+                                 "(\"aggregators\"), and a slot two; got 9"});
+  json = good_scenario();
+  json["fabric"]["programmable"] = {{"aggregators", 1}};
+  json["workload"]["algorithm"] = "switchml";
+  CHECK(lines_for(json) ==
+        Lines{"f.json: /fabric/programmable/aggregators: must be at least 2 for switchml, the packets of a slot, got 1"});
+}
+
 TEST_CASE("in-network: programmable switches run one program, with the same memory for all") {
   Json both = good_scenario();
   both["workload"] = Json::parse(R"({"algorithm": "atp", "size": "1MiB", "ranks": 4})");

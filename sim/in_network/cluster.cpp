@@ -171,15 +171,15 @@ void place(SwitchmlSettings settings, const InNetworkCluster& cluster, const InN
     const auto up = cluster.path_to_switch(w, at, site.routes), down = cluster.path_from_switch(at, w, site.routes);
     path = std::max(path, one_way(up, fabric, settings.packet) + site.switches.delay + one_way(down, fabric, settings.packet));
     for (const Hop& hop : up) ++crossed[hop.link];
-    queue = std::max(queue, settings.slots * settings.packet / fabric.link(cluster.down_link(w)).bandwidth);
+    queue = std::max(queue, settings.places() * settings.packet / fabric.link(cluster.down_link(w)).bandwidth);
   }
   for (const auto& [link, workers] : crossed)
-    queue = std::max(queue, settings.slots * workers * settings.packet / fabric.link(link).bandwidth);
+    queue = std::max(queue, settings.places() * workers * settings.packet / fabric.link(link).bandwidth);
   if (const std::int64_t rate = site.switches.packets_per_second; rate > 0) {
-    const auto packets = settings.slots * static_cast<std::int64_t>(cluster.workers().size());
+    const auto packets = settings.places() * static_cast<std::int64_t>(cluster.workers().size());
     queue = std::max(queue, Bytes{packets} / BitsPerSecond{8 * std::min(rate, INT64_MAX / 8)});  // a packet like a byte
   }
-  queue = std::max(queue, in_host(settings.slots, settings.host, settings.packet));
+  queue = std::max(queue, in_host(settings.places(), settings.host, settings.packet));
   settings.timeout = std::max(settings.resend_after(), 2 * (path + queue));
   out.task.settings = settings;
 }

@@ -195,7 +195,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const SwitchmlSettings& settings) 
   const int slots = deployment_.jobs[j].slots;
   if (slots == 0)
     throw RunError(fmt::format("slots of {}: {} for {} jobs, so job {} has none and waits for ever", fabric_.device(at).name,
-                               settings.slots, std::ranges::count(programs, at), j));
+                               settings.places(), std::ranges::count(programs, at), j));
   BitsPerSecond slowest{INT64_MAX};
   for (const auto& path : there)
     for (const Hop& hop : path) slowest = std::min(slowest, fabric_.link(hop.link).bandwidth);

@@ -225,6 +225,32 @@ TEST_CASE("in-network: on flow a link is used as much with iterations as without
   CHECK(row(atp(64))[1] == 0);
 }
 
+TEST_CASE("in-network: SwitchML has no more slots than its switch has memory for, on both networks") {
+  // Two packets of a slot: 16 aggregators are 8 slots, each a round trip of 2 x 1 us and two links of 14.4 ns for a packet there and back.
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(9, 8, network);
+    const double roomy = us(s, {"switchml"}, 256_KiB);
+    for (const int slots : {8, 64}) {
+      CAPTURE(slots);
+      s.fabric.programmable.aggregators = 2 * slots;
+      AlgorithmChoice given{"switchml"};
+      given.switchml.slots = slots;
+      CHECK(us(s, {"switchml"}, 256_KiB) == us(s, given, 256_KiB));
+      if (slots == 8) CHECK(us(s, given, 256_KiB) > 4 * roomy);
+    }
+    s.fabric.programmable.aggregators = 1 << 20;
+    CHECK(us(s, {"switchml"}, 256_KiB) == roomy);
+  }
+}
+
+TEST_CASE("in-network: SwitchML under heavy random loss takes milliseconds, not minutes") {
+  Scenario s = star(9, 8, NetworkKind::packet);
+  s.packet = PacketSettings{};
+  s.packet->faults.loss = 0.3;
+  CHECK(us(s, {"switchml"}, 400_KB) < 2e6);
+}
+
 TEST_CASE("in-network: SwitchML by default waits for its pool's packets before it retransmits them") {
   // 512 slots of 180 B at 100 Mb/s are 7.4 ms; 4 MB are 31250 packets of 14.4 us.
   Scenario slow = star(9, 8, NetworkKind::packet);

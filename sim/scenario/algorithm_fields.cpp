@@ -59,13 +59,19 @@ Fields<AtpSettings> atp_fields() {
 
 Fields<SwitchmlSettings> switchml_fields() {
   using C = SwitchmlSettings;
-  return {optional("slots", &C::slots, "The number of slots in the switch's pool.", at_least(1)),
+  auto slots = optional("slots", &C::slots,
+                        "The number of slots in the switch's pool, which jobs that it adds up for share evenly; each takes the place of "
+                        "two aggregators. When not given: 512, or as many as the fabric's aggregators are enough for.",
+                        at_least(1));
+  slots.writes([](const C& c) { return c.slots > 0 ? Json(c.slots) : Json(Json::value_t::discarded); });
+  return {slots,
           optional("payload", &C::payload, "The payload of a packet in bytes, at 4 bytes for each value."),
           optional("packet", &C::packet, "The bytes of a packet on the wire, with its payload."),
           optional("framing", &C::framing, "The framing of each packet on a link in addition: preamble, gap and FCS of Ethernet are 24B."),
           optional("host", &C::host, "What a packet costs a worker."),
           optional("timeout", &C::timeout,
-                   "The retransmission timeout of a packet, doubled from the fourth time in a row on. When not given: 1ms, or twice what "
+                   "The retransmission timeout of a packet, doubled from the fourth time in a row on, up to 64 times as long. When not "
+                   "given: 1ms, or twice what "
                    "all slots' packets take on the slowest link or through the switch if that is longer.")};
 }
 

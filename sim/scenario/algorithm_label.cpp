@@ -1,5 +1,7 @@
 #include "sim/scenario/scenario.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace weft {
@@ -74,7 +76,12 @@ std::string label(const AlgorithmChoice& choice) {
 }
 
 InNetworkSettings in_network_settings(const AlgorithmChoice& choice, const ProgrammableSwitches& switches) {
-  if (choice.name != "atp") return choice.switchml;
+  if (choice.name != "atp") {
+    SwitchmlSettings out = choice.switchml;
+    if (out.slots == 0)
+      out.slots = std::clamp(switches.aggregators / SwitchmlSettings::packets_per_slot, 1, SwitchmlSettings::default_slots);
+    return out;
+  }
   AtpSettings out = choice.atp;
   if (out.aggregators == 0) out.aggregators = switches.aggregators;
   return out;

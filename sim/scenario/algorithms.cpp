@@ -198,8 +198,16 @@ std::vector<Problem> in_network_problems(const Scenario& scenario, const Algorit
       problem(at + "/servers", "follows from \"server_nodes\": leave one of them out");
     if (choice.atp.servers > places)
       problem(at + "/servers", fmt::format("must be at most {}, the endpoints of the fabric, got {}", places, choice.atp.servers));
-  } else if (switches.switches.empty()) {
-    problem("/fabric/programmable/switches", "none can be programmed, and switchml needs one");
+  } else {
+    if (switches.switches.empty()) problem("/fabric/programmable/switches", "none can be programmed, and switchml needs one");
+    const int room = switches.aggregators / SwitchmlSettings::packets_per_slot;
+    if (room < 1)
+      problem("/fabric/programmable/aggregators", fmt::format("must be at least {} for switchml, the packets of a slot, got {}",
+                                                              SwitchmlSettings::packets_per_slot, switches.aggregators));
+    else if (choice.switchml.slots > room)
+      problem(at + "/slots", fmt::format("must be at most {}: the fabric's switches hold {} packets (\"aggregators\"), and a slot two; "
+                                         "got {}",
+                                         room, switches.aggregators, choice.switchml.slots));
   }
   return out;
 }

@@ -78,7 +78,7 @@ void add_own(const AtpSettings& s, Flags& out) {
   add(out, "--initial-window", std::to_string(s.initial_window));
   add(out, "--mtu", std::to_string(s.mtu.count));
 }
-void add_own(const SwitchmlSettings& s, Flags& out) { add(out, "--slots", std::to_string(s.slots)); }
+void add_own(const SwitchmlSettings& s, Flags& out) { add(out, "--slots", std::to_string(s.places())); }
 
 void add_settings(const InNetworkSettings& settings, Flags& out) {
   const std::int64_t payload = payload_of(settings).count;
