@@ -14,6 +14,10 @@ namespace {
 
 Bytes wire_bytes_per_rank(const SimulatedJob& j) { return Bytes{j.own.max_sent / static_cast<std::int64_t>(j.own.iterations.size())}; }
 
+const BusiestLink& between_switches(const SimulatedJob& j) {
+  return j.job.in_network() ? j.own.between_switches : j.job.load.between_switches;
+}
+
 std::optional<Collective> collective_of(const PlacedJob& job) { return job.program ? std::nullopt : std::optional(job.collective); }
 
 // Of training and compression its calls are of many sizes; of NCCL it is the regime.
@@ -109,7 +113,7 @@ JobResult result_of(const SimulatedJob& j, SimTime alone) {
           .wire_bytes_per_rank = wire_bytes_per_rank(j),
           .messages = run.messages / static_cast<std::int64_t>(run.iterations.size()),
           .steps = job.steps(),
-          .max_flows_per_link = job.load.max_flows_per_link(),
+          .max_flows_per_link = between_switches(j).flows,
           .model_parallel = job.training ? job.training->parts() : 1,
           .critical_path = path_of(j)};
 }
@@ -119,6 +123,7 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
   const JobRun& own = j.own;
   const SharedRun& run = j.all;
   const SimTime time = mean_time(own.iterations);
+  const BusiestLink most = between_switches(j);
   Row row{.scenario = scenario.name,
           .fabric = std::string(type_name(scenario.fabric.spec)),
           .network = scenario.network,
@@ -135,9 +140,9 @@ Row row_of(const Scenario& scenario, const SimulatedJob& j) {
           .wire_bytes_per_rank = wire_bytes_per_rank(j),
           .messages = own.messages / static_cast<std::int64_t>(own.iterations.size()),
           .steps = job.steps(),
-          .max_flows_per_link = job.load.max_flows_per_link(),
-          .most_shared_link = job.load.max_flows_per_link() > 0 ? j.fabric.link_name(job.load.between_switches.link) : "",
-          .most_shared_step = job.load.between_switches.step,
+          .max_flows_per_link = most.flows,
+          .most_shared_link = most.flows > 0 ? j.fabric.link_name(most.link) : "",
+          .most_shared_step = most.step,
           .model_parallel = job.training ? job.training->parts() : 1,
           .bottleneck = job.bottleneck,
           .aggregates = job.in_network() || nvswitches_add(job.regime) || (job.schedule && job.schedule->servers > 0) ||

@@ -201,10 +201,14 @@ SharedRun run(SharedNetwork<Network>& network, const SharedLoad& load, const Sha
       if (is_in_network(t)) {
         out.jobs.back().messages += of_agents->messages;
         out.jobs.back().max_sent = of_agents->max_sent;
+        out.jobs.back().between_switches = of_agents->between_switches;
         ++of_agents;
       }
     } else {
-      out.jobs.push_back({.iterations = of_agents->iterations, .messages = of_agents->messages, .max_sent = of_agents->max_sent});
+      out.jobs.push_back({.iterations = of_agents->iterations,
+                          .messages = of_agents->messages,
+                          .max_sent = of_agents->max_sent,
+                          .between_switches = of_agents->between_switches});
       ++of_agents;
     }
     out.finish = std::max(out.finish, out.jobs.back().finish());

@@ -42,6 +42,7 @@ struct JobRun {
   std::int64_t messages = 0;                    // in all iterations
   SimTime mean_finish = {};                     // of a program: when its ranks have ended the last iteration, on average
   std::int64_t max_sent = 0;                    // bytes by the NIC that sent most, in all iterations; in-network with headers
+  BusiestLink between_switches = {};            // of an in-network job; others are known beforehand
   SimTime computed = {};                        // training: by a rank in a step, on average
   SimTime compressing = {};                     // training: in kernels of compression, in a step, by the rank with most of it
   Waits waits = {};                             // training: of a rank in a step, on average

@@ -1,5 +1,7 @@
 #include "sim/in_network/cluster.hpp"
 
+#include "sim/in_network/aggregation_paths.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -217,6 +219,40 @@ std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed) {
 }
 
 SimTime PlacedAggregation::first_start() const { return starts.empty() ? SimTime{} : *std::ranges::min_element(starts); }
+
+BusiestLink busiest_between_switches(const InNetworkCluster& cluster, const PlacedTask& placed, const InNetworkSite& site) {
+  std::map<LinkId, int> up, down;
+  const auto cross = [](const std::vector<Hop>& path, std::map<LinkId, int>& flows) {
+    for (const Hop& hop : path) ++flows[hop.link];
+  };
+  if (std::holds_alternative<AtpSettings>(placed.task.settings)) {
+    const std::vector<AtpFlow> flows = atp_flows({&placed.task, 1}, programmable_nodes(site.switches, site.routes.fabric()));
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      std::vector<std::vector<Hop>> paths;
+      LinkSet back;
+      for (const int w : cluster.workers()) {
+        paths.push_back(cluster.path(w, placed.servers[f], site.routes));
+        back.add(cluster.path(placed.servers[f], w, site.routes));
+      }
+      const AggregationTree tree(paths, flows[f].tree);
+      cross(tree.once.hops(), up);
+      for (const std::vector<Hop>& again : tree.more) cross(again, up);
+      cross(back.hops(), down);
+    }
+  } else {
+    LinkSet back;
+    for (const int w : cluster.workers()) {
+      cross(cluster.path_to_switch(w, placed.task.meets_at, site.routes), up);
+      back.add(cluster.path_from_switch(placed.task.meets_at, w, site.routes));
+    }
+    cross(back.hops(), down);
+  }
+  BusiestLink most;
+  for (const auto& [step, flows] : {std::pair{0, &up}, std::pair{1, &down}})
+    for (const auto& [link, count] : *flows)
+      if (count > most.flows && site.routes.fabric().between_switches(link)) most = {count, link, step};
+  return most;
+}
 
 std::vector<InNetworkCluster> clusters_of(const InNetworkSite& site, const std::vector<PlacedAggregation>& jobs) {
   std::vector<InNetworkCluster> out;

@@ -71,6 +71,10 @@ PlacedTask place_task(const InNetworkCluster& cluster, const InNetworkSite& site
 std::vector<PlacedTask> place_tasks(const std::vector<InNetworkCluster>& clusters, const InNetworkSite& site,
                                     const std::vector<PlacedAggregation>& jobs);
 
+// The link between switches that most flows of the job cross, gradients up or parameters down: what is added up is one flow from there on,
+// and what is multicast one up to where it is copied.
+BusiestLink busiest_between_switches(const InNetworkCluster& cluster, const PlacedTask& placed, const InNetworkSite& site);
+
 // What agents know of the tasks.
 std::vector<InNetworkTask> tasks_of(const std::vector<PlacedTask>& placed);
 

@@ -61,7 +61,9 @@ InNetworkRun FlowTrees::Flows::result() const {
     summary.packets = state.packets;
     summary.aggregated = state.collides && state.packets > 0 ? state.whole / static_cast<double>(state.packets) : 1;
     InNetworkRun::OfJob& job =
-        out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations, .messages = state.packets * state.senders});
+        out.jobs.emplace_back(InNetworkRun::OfJob{.iterations = state.iterations,
+                                                  .messages = state.packets * state.senders,
+                                                  .between_switches = busiest_between_switches(clusters_[j], tasks_[j], site_)});
     std::vector<std::int64_t> carried(static_cast<std::size_t>(fabric_.links()));
     for (const std::uint32_t f : state.flows)
       lane_.for_carried(flows_[f].route, flows_[f].carried, [&](LinkId link, std::int64_t bytes) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collectives/in_network/deployment.hpp"
+#include "models/fabric/analysis/link_load.hpp"
 #include "models/fabric/programmable.hpp"
 #include "models/fabric/routes.hpp"
 #include "models/hardware.hpp"
@@ -65,6 +66,7 @@ struct InNetworkRun {
     std::vector<Iteration> iterations = {};  // none of an open job
     std::int64_t max_sent = 0;               // bytes on the wire in all iterations, by the NIC that sent most
     std::int64_t messages = 0;               // datagrams, in all iterations
+    BusiestLink between_switches = {};       // without collisions and retransmissions; step 0 is up, 1 down
   };
   std::vector<OfJob> jobs = {};
   std::vector<std::int64_t> bytes_on_link = {};  // on the wire, headers included; on `packet` its report has them

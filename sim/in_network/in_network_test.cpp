@@ -225,6 +225,28 @@ TEST_CASE("in-network: on flow a link is used as much with iterations as without
   CHECK(row(atp(64))[1] == 0);
 }
 
+TEST_CASE("in-network: rows say how many flows share a link between switches, on both networks") {
+  // Two leaves of four nodes and a spine; the server is on the second, beside three of seven workers. Of those of the first leaf one flow
+  // is left above it, four where it cannot add, and the parameters come down as one. SwitchML adds in the first leaf: three flows from the
+  // other.
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    Scenario s = star(8, 7, network);
+    s.fabric.spec.emplace<FatTree>(
+        FatTree{.leaves = 2, .nodes_per_leaf = 4, .spines = 1, .host_link = {100_Gbps, 1_us}, .fabric_link = {100_Gbps, 1_us}});
+    const auto flows = [&](const AlgorithmChoice& choice) {
+      return in_child([&] {
+        const Row row = simulate(s, choice, 64_KiB);
+        return fmt::format("{} {} {}", row.max_flows_per_link, row.most_shared_step, row.most_shared_link);
+      });
+    };
+    CHECK(flows(atp(4096)) == "1 0 leaf0->spine0");
+    CHECK(flows({"switchml"}) == "3 0 spine0->leaf0");
+    s.fabric.programmable.switches = {"leaf1"};
+    CHECK(flows(atp(4096)) == "4 0 leaf0->spine0");
+  }
+}
+
 TEST_CASE("in-network: SwitchML has no more slots than its switch has memory for, on both networks") {
   // Two packets of a slot: 16 aggregators are 8 slots, each a round trip of 2 x 1 us and two links of 14.4 ns for a packet there and back.
   for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {

@@ -96,6 +96,7 @@ class PacketAgents::Agents {
       out.jobs[j].messages += sent.datagrams;
       out.jobs[j].max_sent = std::max(out.jobs[j].max_sent, sent_by[{seat.job, endpoint_of(seat)}] += sent.bytes);
     }
+    const std::vector<InNetworkCluster> clusters = clusters_of(site_, jobs_);
     std::size_t repeated = 0;  // of those that are not open
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       InNetworkDeployment::Job job = deployment_.jobs[j];
@@ -103,6 +104,7 @@ class PacketAgents::Agents {
         job.packets = rounds_.packets(j);
       else
         out.jobs[j].iterations = driver_.iterations(repeated++);
+      out.jobs[j].between_switches = busiest_between_switches(clusters[j], tasks_[j], site_);
       const InNetworkStatistics& s = counted[j];
       out.summary.jobs.push_back(
           {.servers = job.servers,

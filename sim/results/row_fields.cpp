@@ -150,8 +150,8 @@ constexpr std::array of_a_job = {
     field<&T::steps>("steps", "", "Steps of the schedule; of an engine with parameter servers of its own, of a push and a pull."),
     field<&T::max_flows_per_link>(
         "max_flows_per_link", "",
-        "The most flows that one step of the schedule puts on one directed link between switches; 0 where switches add up, "
-        "which know no steps."),
+        "The most flows that one step puts on one directed link between switches; where switches add up, one flow is left of those that "
+        "are added."),
 };
 
 constexpr std::array job_only = {
