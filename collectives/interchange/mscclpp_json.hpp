@@ -9,6 +9,8 @@
 
 namespace weft {
 
+inline constexpr int max_mscclpp_gpus = 1 << 10;  // of a plan that is read
+
 // Throws InputError with a line for each problem. What is read was proved, and no two of its thread blocks touch a chunk without an order.
 Schedule read_mscclpp_json(std::string_view text);
 

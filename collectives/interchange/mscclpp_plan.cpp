@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr int max_mscclpp_gpus = 1 << 10, max_mscclpp_chunks = 1 << 22, max_parts = 1 << 10, max_said = 1 << 20;
+constexpr int max_mscclpp_chunks = 1 << 22, max_parts = 1 << 10, max_said = 1 << 20;
 constexpr std::int64_t max_touched = std::int64_t{1} << 26;  // chunks of all operations together
 
 class MscclppParser {

@@ -55,8 +55,8 @@ void refuse(const std::vector<std::string>& problems) {
   if (!problems.empty()) throw InputError(problems);
 }
 
-Request export_request(const ExportArguments& a) {
-  std::vector<std::string> problems;
+// With what has been found wrong before.
+Request export_request(const ExportArguments& a, std::vector<std::string> problems) {
   Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root};
   q.settings = {.group = a.group,
                 .servers = a.servers,
@@ -78,15 +78,19 @@ Request export_request(const ExportArguments& a) {
   if (a.channels < 1) problems.push_back(fmt::format("weft export: --channels: must be at least 1, got {}", a.channels));
   if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
   if (a.file.empty() && !a.ranks) problems.push_back("weft export: -n: missing: the number of ranks");
-  if (a.ranks && *a.ranks < 1) problems.push_back(fmt::format("weft export: -n: must be at least 1, got {}", *a.ranks));
+  // As many as are read back in every format. A ring of them is 0.4 to 1 GB of text, which grows with their square.
+  if (a.ranks && (*a.ranks < 1 || *a.ranks > max_mscclpp_gpus))
+    problems.push_back(fmt::format("weft export: -n: must be 1 to {}, got {}", max_mscclpp_gpus, *a.ranks));
+  Bytes size;
+  noting("--size", problems, [&] { size = parse_bytes(a.size); });
+  if (collective_named(a.collective) && find_algorithm(q.collective, q.algorithm) == nullptr)
+    for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
   refuse(problems);
   if (const Algorithm* known = find_algorithm(q.collective, q.algorithm);
       known != nullptr && known->chooses != nullptr && !known->takes_inner)
     problems.push_back(
         fmt::format("weft export: --algorithm: {} is another algorithm for each size, which `weft run` says: name that", q.algorithm));
   for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
-  Bytes size;
-  noting("--size", problems, [&] { size = parse_bytes(a.size); });
   refuse(problems);
   const Algorithm& known = *find_algorithm(q.collective, q.algorithm);
   return known.chooses != nullptr ? known.chooses(q, size) : q;
@@ -174,15 +178,15 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
   require_name("--protocol", a.protocol, protocols, problems);
   if (a.format == "mscclpp" && a.protocol == "LL128")
     problems.push_back("weft export: --protocol: must be Simple or LL for mscclpp, got LL128");
-  refuse(problems);
   if (!a.output.empty()) {
+    refuse(problems);
     std::vector<std::filesystem::path> inputs;
     if (!a.file.empty()) inputs.emplace_back(a.file);
     const std::string argument = "-o " + a.output;
     refuse_to_replace({{.file = a.output, .argument = argument, .what = "an exported schedule", .replaces = is_exported}}, inputs, a.force);
     refuse_missing_folder(argument, a.output);
   }
-  const Request request = export_request(a);
+  const Request request = export_request(a, problems);
   const Schedule schedule = build(request);
   for (const std::string& problem : verify(schedule)) problems.push_back(fmt::format("weft export: {}", problem));
   refuse(problems);

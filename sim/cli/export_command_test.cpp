@@ -104,8 +104,21 @@ TEST_CASE("what cannot be exported is refused with all problems") {
   CHECK_THROWS_AS(exported({.format = "goal", .size = "3B", .ranks = 2}), InputError);
   CHECK_THROWS_AS(exported({.file = "/nowhere.xml"}), InputError);
   CHECK_THROWS_WITH_AS(exported({.ranks = 0, .channels = 0}),
-                       "weft export: --channels: must be at least 1, got 0\nweft export: -n: must be at least 1, got 0", InputError);
+                       "weft export: --channels: must be at least 1, got 0\nweft export: -n: must be 1 to 1024, got 0", InputError);
+  CHECK_THROWS_WITH_AS(exported({.algorithm = "foo", .size = "4"}),
+                       doctest::Contains("weft export: -n: missing: the number of ranks\nweft export: --size: \"4\" has no unit"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(exported({.algorithm = "foo", .format = "mscl"}),
+                       doctest::Contains("weft export: --algorithm: unknown allreduce algorithm \"foo\", must be one of ring, "),
+                       InputError);
   CHECK_THROWS_WITH_AS(exported({.ranks = 4, .channels = 70000}), "weft export: --channels: must be 1 to 65536, got 70000", InputError);
+}
+
+TEST_CASE("more ranks than a schedule is read with are refused at once, in every format") {
+  for (const char* format : {"msccl", "mscclpp", "goal", "dot"}) {
+    CAPTURE(format);
+    CHECK_THROWS_WITH_AS(exported({.format = format, .ranks = 1'000'000}), "weft export: -n: must be 1 to 1024, got 1000000", InputError);
+  }
 }
 
 TEST_CASE("a file is replaced by a schedule where it is an exported one, or by force") {
