@@ -3,6 +3,7 @@
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/files/files.hpp"
+#include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/hardware_fields.hpp"
@@ -244,11 +245,17 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
   if (a.refit)
     for (const Reference& reference : references)
       if (reference.fit) refit(reference, out, err);
+  Progress progress(references.size(), true);
   for (const Reference& reference : references) {
+    progress.under_way(reference.name);
     judgements.push_back(judge(reference));
-    for (const std::string& line : judgements.back().skipped) err << "weft: skipped " << line << "\n";
+    progress.done(reference.name);
   }
+  progress.under_way("each system predicted from the others of its class");
   const std::vector<JudgedClass> classes = judge_classes(references);
+  progress.clear();
+  for (const Judgement& judgement : judgements)
+    for (const std::string& line : judgement.skipped) err << "weft: skipped " << line << "\n";
   out << table_of(judgements, a.points) << table_of(classes);
 
   if (!a.check && !a.renew) return 0;
