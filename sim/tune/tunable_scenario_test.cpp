@@ -129,7 +129,7 @@ TEST_CASE("tunable scenario: everything that is wrong with the choices is said a
             "s.json: /sweep/~1seed: must be a list of at least one value, or a range such as {\"from\": 2, \"to\": 24, \"step\": 2}, "
             "got []",
             "s.json: /sweep: \"/workload/algoritm\" points to nothing (did you mean \"/workload/algorithm\"?)",
-            "s.json: /fabric/nodes: must be at least 1, got 0"});
+            "s.json: /fabric/nodes: must be between 1 and 1000000, got 0"});
   json["sweep"] = Json::parse(R"({"/seed": [1, 2]})");
   json["workload"]["algorithm"] = Json::parse(R"(["ring", {"name": "ring", "chanels": 2}, "rings"])");
   const std::vector<std::string> wrong = refused(json);

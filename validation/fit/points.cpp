@@ -70,7 +70,7 @@ std::size_t move_apart(std::span<FitPoint> runs) {
   const auto near = [&](const FitPoint& run) { return run.measured.time_us < far * middle && middle < far * run.measured.time_us; };
   const auto apart = static_cast<std::size_t>(std::ranges::count_if(runs, std::not_fn(near)));
   if (apart * one_apart_in > runs.size()) return runs.size();
-  std::ranges::stable_partition(runs, near);
+  std::stable_partition(runs.begin(), runs.end(), near);
   return runs.size() - apart;
 }
 
