@@ -95,17 +95,19 @@ TEST_CASE("sized: where nccl's table chooses what the profile's costs make slowe
 TEST_CASE("sized: between servers whose GPUs are joined all to all nccl makes channels for all of these links") {
   Json json = Json::parse(
       R"({"schema": 1, "name": "two", "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps", "latency": "1us"}},
-    "server": {"sockets": ["s"], "gpus": ["g0", "g1", "g2", "g3"], "nics": ["n0", "n1", "n2", "n3"], "links": []},
+    "server": {"sockets": ["s"], "gpus": [], "nics": [], "links": []},
     "hardware": "ideal", "workload": {"algorithm": {"name": "nccl", "algorithm": "ring"}, "size": "1MiB"}})");
   const auto join = [&](std::string a, std::string b, const char* rate) {
     json["server"]["links"].push_back({{"from", std::move(a)}, {"to", std::move(b)}, {"bandwidth", rate}, {"latency", "100ns"}});
   };
-  for (int a = 0; a < 4; ++a) {
+  for (int a = 0; a < 8; ++a) {
+    json["server"]["gpus"].push_back("g" + std::to_string(a)), json["server"]["nics"].push_back("n" + std::to_string(a));
     for (int b = 0; b < a; ++b) join("g" + std::to_string(a), "g" + std::to_string(b), "50GBps");
     for (const char* device : {"g", "n"}) join("s", device + std::to_string(a), "60GBps");
   }
-  // Three rings there and back through halves of the six links: 6 channels of 25 GB/s over 4 NICs.
-  CHECK(sized(json, 1_GiB).choice.settings.channels == 6);
+  // Seven rings there and back through halves of the 28 links: 14 channels of 25 GB/s over 8 NICs, where NCCL's search has one for each
+  // NIC.
+  CHECK(sized(json, 1_GiB).choice.settings.channels == 14);
 }
 
 TEST_CASE("sized: nccl takes trees and LL for small messages, rings and Simple for large ones, a channel for each NIC") {
