@@ -10,6 +10,7 @@
 #include "sim/scenario/profiles.hpp"
 #include "validation/calibrate/measured_file.hpp"
 #include "validation/classes.hpp"
+#include "validation/fit/without_model.hpp"
 #include "validation/layer_reference.hpp"
 #include "validation/refit.hpp"
 #include "validation/validate_text.hpp"
@@ -225,7 +226,8 @@ Judgement judge(const Reference& reference) {
   out.points = points_of(reference, simulator, &out.skipped);
   for (const FitPoint& point : out.points) out.simulated_us.push_back(simulator.time_us(point.setup, simulator.scenario().hardware));
   out = summarised(std::move(out));
-  if (!reference.hold_out.given() && reference.held_out.empty()) out.floor = summarise(interpolation_errors(out.points));
+  const bool holds_out_sizes = !reference.hold_out.given() && reference.held_out.empty();
+  out.without_model = holds_out_sizes ? interpolation_errors(out.points) : kept_bandwidth_errors(out.points);
   for (const Claim& claim : reference.claims) out.claims.push_back(judge(claim, reference.scenario));
   return out;
 }

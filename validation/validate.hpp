@@ -4,6 +4,7 @@
 #include "validation/references.hpp"
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ struct Judgement {
   std::vector<FitPoint> points;
   std::vector<double> simulated_us = {};  // by point
   ErrorSummary fitted = {}, held_out = {};
-  ErrorSummary floor = {};  // of log-log interpolation, where every second size is held out
+  // By point, the error without a model: of log-log interpolation where every second size is held out, else of the bus bandwidth of the
+  // nearest number of ranks that was fitted.
+  std::vector<std::optional<double>> without_model = {};
   std::vector<JudgedClaim> claims = {};
   std::vector<std::string> skipped = {};  // lines of the measurements that cannot be used
 };

@@ -2,6 +2,7 @@
 #include "sim/cases/cases.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/classes.hpp"
+#include "validation/fit/without_model.hpp"
 #include "validation/refit.hpp"
 #include "validation/testing.hpp"
 #include "validation/validate_text.hpp"
@@ -125,19 +126,20 @@ TEST_CASE("validate: what it comes to goes between its markers on the first page
   CHECK_THROWS_AS(with_short_summary("no markers", judged, {}), InputError);
 }
 
-TEST_CASE("validate: whole scales are held out by rule, the others fitted; the floor is of sizes only") {
+TEST_CASE("validate: whole scales are held out by rule, the others fitted; beside them are the errors without a model") {
   const Made made;
   made.folder.file("data.csv",
                    "nodes,ranks,collective,size_bytes,time_us\n2,2,allreduce,1000000,82\n2,2,allreduce,2000000,162\n"
                    "2,2,allreduce,4000000,322\n4,4,allreduce,1000000,126\n");
-  CHECK(judge(read_reference(made.file)).floor.points == 1);
+  CHECK(summarise(judge(read_reference(made.file)).without_model).points == 1);
   std::string text = reference_text;
   text.insert(text.find("\"claims\""), "\"hold_out\": {\"nodes\": [4]}, ");
   const Judgement judged = judge(read_reference(made.folder.file("scales.json", text)));
   CHECK(judged.fitted.points == 3);
   CHECK(judged.held_out.points == 1);
   CHECK(judged.held_out.median == doctest::Approx(0).epsilon(0.001));  // six steps of 1 us and 20 us of cable
-  CHECK(judged.floor.points == 0);
+  // The bus bandwidth of 1 MB on two ranks, of which four send half as much again each.
+  CHECK(judged.without_model == std::vector<std::optional<double>>{{}, {}, {}, 1.5 * 82 / 126 - 1});
 }
 
 TEST_CASE("validate: a rule that holds out nothing is refused, with the values that there are") {

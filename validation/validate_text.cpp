@@ -1,6 +1,7 @@
 #include "validation/validate_text.hpp"
 
 #include "sim/json/json_text.hpp"
+#include "validation/fit/without_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -66,11 +67,19 @@ ErrorSummary pooled(const std::vector<Judgement>& judgements, Kind kind) {
   return summarise(std::move(errors));
 }
 
-ErrorSummary pooled_floor(const std::vector<Judgement>& judgements) {
-  std::vector<double> errors;
+// Of the points of one kind that have an error without a model, that and Weft's own.
+struct WithoutModel {
+  ErrorSummary errors, of_weft;
+};
+WithoutModel pooled_without_model(const std::vector<Judgement>& judgements, Kind kind) {
+  std::vector<double> errors, of_weft;
   for (const Judgement& j : judgements)
-    if (kind_of(j) == Kind::sizes) std::ranges::copy(interpolation_errors(j.points), std::back_inserter(errors));
-  return summarise(std::move(errors));
+    for (std::size_t i = 0; kind_of(j) == kind && i < j.without_model.size(); ++i)
+      if (j.without_model[i]) {
+        errors.push_back(*j.without_model[i]);
+        of_weft.push_back(j.simulated_us[i] / j.points[i].measured.time_us - 1);
+      }
+  return {summarise(std::move(errors)), summarise(std::move(of_weft))};
 }
 
 constexpr std::pair<Kind, std::string_view> held_out_kinds[] = {
@@ -79,6 +88,10 @@ constexpr std::pair<Kind, std::string_view> held_out_kinds[] = {
     {Kind::pairs, "copies between pairs of GPUs, or in directions, that were not fitted"},
     {Kind::gradients, "when gradients of models become ready that were not fitted"}};
 
+std::string_view name_of_floor(Kind kind) {
+  return kind == Kind::sizes ? "log-log interpolation" : "the bus bandwidth of the nearest fitted number of ranks";
+}
+
 std::string pooled_text(const std::vector<Judgement>& judgements) {
   std::string out;
   for (const auto& [kind, what] : held_out_kinds) {
@@ -86,10 +99,9 @@ std::string pooled_text(const std::vector<Judgement>& judgements) {
     if (e.points == 0) continue;
     out +=
         fmt::format("Pooled over systems, {}: {} points, median {}, 95th percentile {}", what, e.points, percent(e.median), percent(e.p95));
-    if (kind == Kind::sizes) {
-      const ErrorSummary floor = pooled_floor(judgements);
-      out += fmt::format(" (log-log interpolation: {} points, {}, {})", floor.points, percent(floor.median), percent(floor.p95));
-    }
+    if (const auto [errors, of_weft] = pooled_without_model(judgements, kind); errors.points > 0)
+      out += fmt::format("; of {} of them {} {}, {}, simulated {}, {}", errors.points, name_of_floor(kind), percent(errors.median),
+                         percent(errors.p95), percent(of_weft.median), percent(of_weft.p95));
     out += ".\n";
   }
   return out;
@@ -103,7 +115,10 @@ std::string short_summary(const std::vector<Judgement>& judgements, const std::v
   };
   for (const auto& [kind, what] : held_out_kinds) {
     line(std::string(what), pooled(judgements, kind));
-    if (kind == Kind::sizes) line("the same by log-log interpolation, without a model", pooled_floor(judgements));
+    if (const auto [errors, of_weft] = pooled_without_model(judgements, kind); errors.points > 0) {
+      if (kind != Kind::sizes) line("of these, other numbers of servers or ranks", of_weft);
+      line(fmt::format("the same by {}, without a model", name_of_floor(kind)), errors);
+    }
   }
   for (const JudgedClass& c : classes) line(fmt::format("a whole system, by the class `{}` of the other systems", c.name), c.error);
   return out;
@@ -134,15 +149,17 @@ std::string summary(const std::vector<JudgedClass>& classes) {
 
 std::string summary(const std::vector<Judgement>& judgements) {
   std::string out =
-      "| reference | system | fitted to | median, 95th percentile | held out | | median, 95th percentile | interpolation |\n"
+      "| reference | system | fitted to | median, 95th percentile | held out | | median, 95th percentile | without a model |\n"
       "|---|---|---:|---:|---|---:|---:|---:|\n";
   for (const Judgement& j : judgements)
-    if (!j.points.empty())
+    if (!j.points.empty()) {
+      const ErrorSummary floor = summarise(j.without_model);
       out +=
           fmt::format("| {} | {} | {} | {}, {} | {} | {} | **{}**, {} | {}, {} |\n", j.reference.name, j.reference.about, j.fitted.points,
                       percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), what_is_held_out(j),
                       j.held_out.points, percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
-                      percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95));
+                      percent(floor, &ErrorSummary::median), percent(floor, &ErrorSummary::p95));
+    }
   if (const std::string text = pooled_text(judgements); !text.empty()) out += "\n" + text;
   bool first = true;
   for (const Judgement& j : judgements)
@@ -169,14 +186,16 @@ std::string with_between(std::string_view text, std::string_view marks, const st
 
 std::string table_of(const std::vector<Judgement>& judgements, bool every_point) {
   std::string out = fmt::format("# {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>15} {:>9}\n", "reference", "fitted", "median", "95th",
-                                "held out", "median", "95th", "interpolation", "95th");
+                                "held out", "median", "95th", "without a model", "95th");
   for (const Judgement& j : judgements)
-    if (!j.points.empty())
+    if (!j.points.empty()) {
+      const ErrorSummary floor = summarise(j.without_model);
       out += fmt::format("  {:<26} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>15} {:>9}  {}\n", j.reference.name, j.fitted.points,
                          percent(j.fitted, &ErrorSummary::median), percent(j.fitted, &ErrorSummary::p95), j.held_out.points,
                          percent(j.held_out, &ErrorSummary::median), percent(j.held_out, &ErrorSummary::p95),
-                         percent(j.floor, &ErrorSummary::median), percent(j.floor, &ErrorSummary::p95),
+                         percent(floor, &ErrorSummary::median), percent(floor, &ErrorSummary::p95),
                          j.reference.hold_out.given() ? what_is_held_out(j) : "");
+    }
   const std::string pooled_errors = pooled_text(judgements);
   for (std::size_t at = 0; at < pooled_errors.size(); at = pooled_errors.find('\n', at) + 1)
     out += "# " + pooled_errors.substr(at, pooled_errors.find('\n', at) - at + 1);

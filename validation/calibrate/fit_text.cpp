@@ -3,6 +3,7 @@
 #include "models/message_costs.hpp"
 #include "validation/fit/left_over.hpp"
 #include "validation/fit/sized_costs.hpp"
+#include "validation/fit/without_model.hpp"
 
 #include <algorithm>
 #include <map>
@@ -96,12 +97,13 @@ void print_fit(const FitResult& result, const std::vector<FitPoint>& points, con
   std::size_t longest = 26;
   for (const FittedParameter& p : result.parameters) longest = std::max(longest, p.parameter.name.size());
   out << fmt::format("# {:<{}} {:>14}\n", "parameter", longest, "value");
+  const auto said_of = [&](const FittedParameter& p) -> std::string {
+    if (p.determined) return std::string(p.at_bound ? said_of_bound(p.parameter.name) : "");
+    const std::string where = p.usual.empty() ? "left as it was" : fmt::format("as is usual of {}", p.usual);
+    return result.searched ? fmt::format("the data does not determine it: {}, the fit is as good", where) : "not searched: " + where;
+  };
   for (const FittedParameter& p : result.parameters)
-    out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value),
-                       !p.determined ? fmt::format("the data does not determine it: {}, the fit is as good",
-                                                   p.usual.empty() ? "left as it was" : fmt::format("as is usual of {}", p.usual))
-                       : p.at_bound ? said_of_bound(p.parameter.name)
-                                     : "");
+    out << fmt::format("  {:<{}} {:>14}   {}\n", p.parameter.name, longest, p.parameter.text(p.value), said_of(p));
   out << said_of_caches(result, hardware, server);
   out << fmt::format("#\n# {:<12} {:<26} {:>6} {:>12} {:>14} {:>14} {:>8}\n", "collective", "algorithm", "ranks", "size (B)",
                      "measured (us)", "simulated (us)", "error");

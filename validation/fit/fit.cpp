@@ -163,6 +163,38 @@ Objective searched(Objective& objective, const FitOptions& options) {
   return objective.on(objective.thinned(options.budget / part_of_budget));
 }
 
+// The parameters as is usual, or at their initial values.
+std::vector<double> untold_values(const Objective& objective) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < objective.parameters().size(); ++i) out.push_back(untold(objective, i));
+  return out;
+}
+
+// Whether one slope, a simulation of each point for each parameter, is more than a fit may simulate. Calls of NCCL share their times
+// (Simulator::about_us).
+bool is_beyond_search(const OpenScenario& open, const Objective& searched, std::int64_t max_messages, const FitOptions& options) {
+  std::vector<const FitPoint*> points;
+  for (const FitPoint* p : searched.points())
+    if (p->setup.algorithm.name != "nccl") points.push_back(p);
+  const auto apart = std::make_shared<Simulators>(open, max_messages);
+  Objective(open, std::move(points), apart, Precision::about).simulated(untold_values(searched));
+  return std::ssize(open.parameters()) * apart->work() > options.budget;
+}
+
+// All but what a call costs before its first message, which is found without simulating it again and again, as they stay untold.
+Candidate without_search(Search& search, Objective& objective, std::vector<FittedParameter>& fitted) {
+  Candidate out{.values = untold_values(objective)};
+  Moving moving;
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    moving.push_back(objective.parameters()[i].name == "call_overhead");
+    fitted[i].determined = moving.back();
+    const auto usual = objective.usual(i);
+    if (!moving.back() && usual) fitted[i].usual = usual->of;
+  }
+  out.loss = objective.loss(out.values);
+  return search.descend(out, moving, 12);
+}
+
 // Every point judged by a fit to the other folds, in which what does not move stays as it is in the whole fit, `fitted`.
 ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, const std::vector<double>& fitted, const Moving& moving,
                             const FitOptions& options) {
@@ -227,6 +259,31 @@ Spread spread_of(const std::vector<ErrorSummary>& errors) {
   return {static_cast<int>(errors.size()), min_median.median, max_median.median, min_p95.p95, max_p95.p95};
 }
 
+// The best of several starts, and what each came to.
+Candidate best_start(const OpenScenario& open, Objective& objective, Objective& whole, Search& search, const FitOptions& options,
+                     Spread& spread) {
+  const std::int64_t for_starts = objective.work() + options.budget / 2;
+  const std::vector<double> initial = initial_values(open);
+  const Moving every(initial.size(), true);
+  const bool holds_out = std::ranges::any_of(whole.points(), [](const FitPoint* p) { return !p->fitted; });
+  Candidate best;
+  std::vector<ErrorSummary> by_start;
+  for (int start = 0; start < options.starts; ++start) {
+    const std::int64_t left = for_starts - objective.work();
+    if (start > 0 && left <= 0) {
+      if (options.say) options.say(fmt::format("starts after {} are left out: what a fit may simulate is spent", start));
+      break;
+    }
+    search.allow(left);  // one start that comes to its end is better than several that do not
+    Candidate here = search.start(initial, every, options.seed, start);
+    by_start.push_back(error_of(whole.simulated(here.values), whole.points(), !holds_out));
+    if (here.loss < best.loss) best = std::move(here);
+    if (options.say) options.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options.starts, best.loss));
+  }
+  spread = spread_of(by_start);
+  return best;
+}
+
 }  // namespace
 
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options) {
@@ -246,26 +303,19 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   Objective objective = searched(to_all, options);
   Search search(objective);
   if (options.say) options.say(fmt::format("fits {} parameters to {} points", result.parameters.size(), training.size()));
-  const std::int64_t for_starts = objective.work() + options.budget / 2;
-  const Moving every(result.parameters.size(), true);
-  const bool holds_out = training.size() < all.size();
+  result.searched = !is_beyond_search(open, objective, max_messages, options);
   Candidate best;
-  std::vector<ErrorSummary> by_start;
-  for (int start = 0; start < options.starts; ++start) {
-    const std::int64_t left = for_starts - objective.work();
-    if (start > 0 && left <= 0) {
-      if (options.say) options.say(fmt::format("starts after {} are left out: what a fit may simulate is spent", start));
-      break;
-    }
-    search.allow(left);  // one start that comes to its end is better than several that do not
-    Candidate here = search.start(initial_values(open), every, options.seed, start);
-    by_start.push_back(error_of(whole.simulated(here.values), all, !holds_out));
-    if (here.loss < best.loss) best = std::move(here);
-    if (options.say) options.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options.starts, best.loss));
+  if (result.searched) {
+    best = best_start(open, objective, whole, search, options, result.spread);
+    search.allow(options.budget / 4);
+    if (options.leaves_out) drop_undetermined(search, objective, best, result.parameters);
+  } else {
+    if (options.say)
+      options.say(
+          "search and cross-validation are left out: to simulate the calls once for each parameter is more than a fit may simulate");
+    search.allow(options.budget);
+    best = without_search(search, objective, result.parameters);
   }
-  result.spread = spread_of(by_start);
-  search.allow(options.budget / 4);
-  if (options.leaves_out) drop_undetermined(search, objective, best, result.parameters);
   Moving moving;
   for (const FittedParameter& p : result.parameters) moving.push_back(p.determined);
   search.center_sizes(best, moving);
@@ -276,10 +326,11 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   // result, is of larger calls than the search had time for.
   constexpr std::int64_t larger_at_last = 4;
   const bool is_of_mpi = std::ranges::none_of(points, [](const FitPoint& p) { return p.setup.algorithm.name == "nccl"; });
-  if (is_of_mpi && max_messages <= std::numeric_limits<std::int64_t>::max() / larger_at_last)
+  if (result.searched && is_of_mpi && max_messages <= std::numeric_limits<std::int64_t>::max() / larger_at_last)
     simulators->tell_beyond(larger_at_last * max_messages);
   if (open.fits_costs()) {
-    WithCosts reached = within_reach(search, to_all, best);
+    Objective told = to_all.with(Precision::told);
+    WithCosts reached = result.searched ? within_reach(search, to_all, best) : with_costs(told, best.values, false);
     for (std::size_t i = 0; i < moving.size(); ++i)
       if (reached.values[i] != best.values[i]) result.parameters[i].determined = true;
     best.values = std::move(reached.values);
@@ -304,7 +355,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
     if (const auto regime = simulator.nccl_regime(p.setup, hardware)) result.patterns.insert(regime->pattern);
   result.evaluations = objective.evaluations();
   simulators->tell_beyond(max_messages);
-  if (options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);
+  if (result.searched && options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);
   return result;
 }
 

@@ -112,6 +112,8 @@ struct FitResult {
   ErrorSummary fitted, held_out, cross_validated;
   ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
   Spread spread;
+  bool searched =
+      true;  // false: simulating the points for each parameter was too much; what a call costs before its messages alone was fitted
   ToldCalls told;
   int evaluations = 0;
 };
@@ -119,9 +121,5 @@ struct FitResult {
 // Robust least squares (Levenberg-Marquardt) of log(simulated / measured) from several starts, all drawn from the seed; thresholds
 // are tried one by one. Large errors count by their size, not their square, so that a few wild measurements do not decide.
 FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, const FitOptions& options);
-
-// The relative errors of log-log interpolation between the fitted points of each held-out point's series, of those that lie between two: no
-// model of sizes alone is expected to do better.
-std::vector<double> interpolation_errors(const std::vector<FitPoint>& points);
 
 }  // namespace weft

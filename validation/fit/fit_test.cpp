@@ -140,8 +140,31 @@ TEST_CASE("fit: it ends where what it may simulate is spent, and says what it le
     return out;
   };
   CHECK(told(FitOptions{}.budget).empty());
-  CHECK(told(1) == Lines{"starts after 1 are left out: what a fit may simulate is spent",
-                         "cross-validation is left out: what a fit may simulate is spent"});
+  CHECK(told(35'000) == Lines{"starts after 1 are left out: what a fit may simulate is spent",
+                              "cross-validation is left out: what a fit may simulate is spent"});
+}
+
+TEST_CASE("fit: where one slope is more than may be simulated, parameters stay as is usual and only what a call costs at once is fitted") {
+  HardwareProfile truth;
+  truth.send_overhead = 3_us, truth.call_overhead = 40_us;
+  const OpenScenario open = open_pair({"send_overhead", "handshake", "call_overhead", std::string(name_of_sized_costs)});
+  Simulator simulator(open.scenario());
+  const UsedMeasurements used = usable(measured_on(truth, powers_of_two(4, 24)), simulator, {});
+  Lines out;
+  const FitResult result =
+      fit(open, used.points, {.folds = 2, .starts = 3, .budget = 10'000, .say = [&](const std::string& line) { out.push_back(line); }});
+  CHECK(out.back() ==
+        "search and cross-validation are left out: to simulate the calls once for each parameter is more than a fit may simulate");
+  CHECK_FALSE(result.searched);
+  CHECK(named(result, "send_overhead").value == usual_of_hosts("send_overhead")->value);
+  CHECK(named(result, "send_overhead").usual == "hosts");
+  CHECK_FALSE(named(result, "send_overhead").determined);
+  CHECK(named(result, "call_overhead").determined);
+  CHECK(named(result, "call_overhead").value == doctest::Approx(45e6).epsilon(0.05));  // with what 2 sends take longer than usual
+  CHECK(result.spread.starts == 0);
+  CHECK(result.cross_validated.points == 0);
+  CHECK(result.fitted.median < 0.01);
+  CHECK(result.held_out.median < 0.05);
 }
 
 TEST_CASE("fit: what messages cost is found, though simulating all calls often is more than may be spent") {

@@ -6,6 +6,7 @@
 #include "validation/fit/algorithm_measured.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/fit/repeated_runs.hpp"
+#include "validation/fit/series.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +22,6 @@ namespace {
 
 // More of all that are too fast say that the scenario's links are wrong, fewer that a switch added in between.
 constexpr std::size_t one_in = 4;
-constexpr double tolerance = 0.98;         // of the least time: link rates are rounded numbers
-constexpr double tolerance_of_told = 0.8;  // where it is told from smaller calls (large_calls_test.cpp)
 
 std::string unknown_algorithm(const Measurement& m) {
   if (m.algorithm.empty()) return fmt::format("{} is no collective of Weft's", m.collective);
@@ -31,29 +30,6 @@ std::string unknown_algorithm(const Measurement& m) {
   return fmt::format("{} of {} is no algorithm of Weft's; name one of these with --rename: {}", m.algorithm, m.collective,
                      fmt::join(algorithm_names(*collective), ", "));
 }
-
-// What the file calls an algorithm, where these are words of its own: two programs that do the same are measured apart.
-std::string own_name(const FitPoint& p) {
-  const std::string &measured = p.measured.algorithm, &ours = p.setup.algorithm.name;
-  return measured == ours || measured.starts_with(ours + "(") ? "" : measured;
-}
-
-// What was called and where, whatever files call it and however they say it. Of measurements alike in this a simulation knows one if it
-// knows the other: all of a size are fitted, or none.
-auto call_of(const FitPoint& p) {
-  const MeasuredSetup& e = p.setup;
-  return std::tuple(e.collective, label(e.algorithm), e.nodes, e.nodes == 1 ? e.ranks : e.of_each_node, e.ranks);
-}
-
-// Where a measurement stands in its series, of sizes or of pairs; those of the same size and pair there measured the same thing.
-auto series_of(const FitPoint& p) {
-  const Measurement& m = p.measured;
-  const MeasuredSetup& e = p.setup;
-  return std::tuple(e.collective, own_name(p), m.system, call_of(p), m.in_place, e.mean_of_ranks, e.back_to_back, e.of_rank_0,
-                    e.gpus_of_a_process, m.elements);
-}
-auto place_in_series(const FitPoint& p) { return std::tuple(p.measured.size_bytes, p.measured.from, p.measured.to); }
-auto place_of(const FitPoint& p) { return std::tuple(series_of(p), place_in_series(p)); }
 
 std::string file_of(const Measurement& m) { return m.where.substr(0, m.where.rfind(':')); }
 
@@ -131,7 +107,7 @@ class Points {
                               "were both ranks on one node (FILE:nodes=1)?",
                               cables));
     const double limit = selection_.wire_is_known ? simulator_.wire_limit_us(point.setup) : 0;
-    if (row.time_us < tolerance * limit)
+    if (row.time_us < tolerance_of_links * limit)
       too_fast_.push_back(
           fmt::format("{}: {} of {} ranks, {} bytes in {:g} us, is faster than the scenario's wire allows, {:.4g} us at least without "
                       "aggregation in the "
@@ -377,62 +353,6 @@ ErrorSummary summarise(std::vector<double> errors) {
   const std::size_t n = errors.size();
   const auto rank = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(n)));
   return {static_cast<int>(n), n % 2 ? errors[n / 2] : (errors[n / 2 - 1] + errors[n / 2]) / 2, errors[rank - 1]};
-}
-
-std::vector<double> interpolation_errors(const std::vector<FitPoint>& points) {
-  std::vector<double> errors;
-  const auto size = [](const FitPoint& p) { return static_cast<double>(p.measured.size_bytes); };
-  for (const FitPoint& p : points) {
-    if (p.fitted || p.measured.size_bytes <= 0) continue;
-    const FitPoint *below = nullptr, *above = nullptr;
-    for (const FitPoint& other : points) {
-      if (!other.fitted || other.measured.size_bytes <= 0 || series_of(other) != series_of(p)) continue;
-      if (size(other) < size(p) && (!below || size(other) > size(*below))) below = &other;
-      if (size(other) > size(p) && (!above || size(other) < size(*above))) above = &other;
-    }
-    if (!below || !above) continue;
-    const double share = std::log(size(p) / size(*below)) / std::log(size(*above) / size(*below));
-    const double time = below->measured.time_us * std::pow(above->measured.time_us / below->measured.time_us, share);
-    errors.push_back(time / p.measured.time_us - 1);
-  }
-  return errors;
-}
-
-std::vector<std::string> impossible_series(const std::vector<FitPoint>& points, Simulator& simulator) {
-  std::vector<std::string> out;
-  for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
-    end = std::find_if(begin, points.end(), [&](const FitPoint& p) { return series_of(p) != series_of(*begin); });
-    if (is_point_to_point(begin->setup.collective)) continue;
-    const FitPoint* worst = nullptr;
-    double worst_us = 0, worst_ratio = 0;
-    std::ptrdiff_t impossible = 0;
-    for (auto p = begin; p != end; ++p) {
-      const bool told = simulator.is_told(p->setup, simulator.scenario().hardware);
-      const double part = told ? tolerance_of_told : tolerance;
-      const double least_us = simulator.least_us(p->setup, p->measured.time_us / part);
-      const double ratio = part * least_us / p->measured.time_us;
-      if (ratio <= 1) continue;
-      ++impossible;
-      if (ratio > worst_ratio) worst = &*p, worst_us = least_us, worst_ratio = ratio;
-    }
-    if (!worst) continue;
-    const std::string which =
-        impossible == end - begin ? "this series" : fmt::format("{} of the {} points of this series", impossible, end - begin);
-    const std::string limit = simulator.limit_of_least(worst->setup);
-    const std::string look =
-        limit.empty() ? "at the latencies of the links that it takes, and whether ranks of one server share memory (/server)"
-                      : fmt::format(
-                            "and at the rate of {}, which most of that time goes by, and what shares it (\"contention\" of links, "
-                            "\"nic_of_gpu\")",
-                            limit);
-    const char* chosen = worst->setup.algorithm.name == "mpi" ? "; of MPI, hcoll, ucc or the module han may have chosen another" : "";
-    out.push_back(fmt::format(
-        "{}: {} bytes in {:.4g} us, but {} by {} among {} ranks takes {:.4g} us at least in this scenario, with every cost of the profile "
-        "at zero: no fit can follow {}. Look at the algorithm (/workload/algorithm, --rename{}), {}",
-        worst->measured.where, worst->measured.size_bytes, worst->measured.time_us, worst->setup.collective, label(worst->setup.algorithm),
-        worst->setup.ranks, worst_us, which, chosen, look));
-  }
-  return out;
 }
 
 }  // namespace weft

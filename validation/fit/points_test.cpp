@@ -306,16 +306,6 @@ TEST_CASE("points: osu_bw between servers of several GPUs has a window of messag
   CHECK(simulator.time_us(used.points[1].setup, slow_way) == doctest::Approx(100).epsilon(0.1));
 }
 
-TEST_CASE("points: the floor is what log-log interpolation between the fitted sizes misses") {
-  Simulator simulator(open_pair({}).scenario());
-  std::vector<Measurement> rows = measured_on({}, {1024, 4096, 16384, 65536});
-  rows[0].time_us = 10, rows[1].time_us = 25, rows[2].time_us = 40, rows[3].time_us = 80;
-  // Between 10 and 40 us the middle is 20 us, 20 % below 25 us; the last size lies between none.
-  const ErrorSummary floor = summarise(interpolation_errors(usable(rows, simulator, {}).points));
-  CHECK(floor.points == 1);
-  CHECK(floor.median == doctest::Approx(0.2));
-}
-
 TEST_CASE("points: sizes of one rank's block become the message's") {
   Simulator simulator(open_pair({}).scenario());
   Measurement row{.ranks = 2, .collective = "allgather", .algorithm = "ring", .size_bytes = 1'000'000, .size_of_a_rank = true};

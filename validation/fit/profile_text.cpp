@@ -4,6 +4,7 @@
 #include "sim/scenario/hardware_fields.hpp"
 #include "validation/fit/rounding.hpp"
 #include "validation/fit/sized_costs.hpp"
+#include "validation/fit/without_model.hpp"
 
 #include <algorithm>
 #include <map>
@@ -94,9 +95,10 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
     const auto fitted = std::ranges::find_if(result.parameters, [&](const FittedParameter& p) { return p.parameter.name == known.name; });
     std::string source = fmt::format("not fitted; from profile {}", open.scenario().hardware.name);
     if (fitted != result.parameters.end())
-      source = fitted->determined       ? "fitted, see calibration"
-               : !fitted->usual.empty() ? fmt::format("the data does not determine it; as is usual of {}", fitted->usual)
-                                        : fmt::format("the data does not determine it; from profile {}", open.scenario().hardware.name);
+      source = fitted->determined ? "fitted, see calibration"
+                                  : fmt::format("{}; {}", result.searched ? "the data does not determine it" : "nothing was searched",
+                                                !fitted->usual.empty() ? fmt::format("as is usual of {}", fitted->usual)
+                                                                       : fmt::format("from profile {}", open.scenario().hardware.name));
     else if (open.alike() && open.alike()->parameter == known.name)
       source = fmt::format("as {}: nothing was measured over this", open.alike()->as);
     else if (std::ranges::count(open.usual(), known.name) > 0)
