@@ -112,7 +112,7 @@ double handshakes_of(const HardwareProfile& profile, const NcclQuestion& q, cons
 // What NCCL expects of a channel at most holds for LL128, and for trees with Simple: on 4 to 16 servers of 8 B200 with 8 NICs of 400 Gb/s
 // these come to 96 GB/s and on two to 173 (a report of DGX Cloud), where 8 channels make 96 and 171. Of 64 MiB LL128 gives two servers of 8
 // A100 with NICs of 200 Gb/s 71 to 82 GB/s (Azure, Oracle, Sophia): a tree's channels make 80 and a ring's 85. LL has bounds of its own
-// (ll_pass).
+// (ll_pass). What ports of PCIe lose while bytes cross them both ways is no affair of the channels: the lesser of both bounds holds.
 bool is_bound_by_channels(const Regime& regime) {
   if (!regime.between_servers || nvswitches_add(regime) || sharp_adds(regime)) return false;
   return regime.protocol == NcclProtocol::ll128 || (regime.protocol == NcclProtocol::simple && regime.pattern == NcclAlgorithm::tree);
@@ -139,7 +139,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
   if (regime.protocol == NcclProtocol::ll && is_chain(q.collective)) take_turns(profile, q, regime, size);
   if (regime.pattern == NcclAlgorithm::ring && regime.protocol == NcclProtocol::ll && q.collective == Collective::allreduce)
     regime.one_chunk = size <= min_chunk_of_ll;
-  if (is_bound_by_channels(regime)) regime.of_rate *= part_of_channels(q, regime);
+  if (is_bound_by_channels(regime)) regime.of_rate *= std::min(1.0, part_of_channels(q, regime) / q.both_ways);
   if (!nvswitches_add(regime) && !sharp_adds(regime) && q.collective != Collective::alltoall)
     regime.channels = channels_taken(q, regime, size);
   if (q.servers > 1) regime.handshakes = handshakes_of(profile, q, regime, size);

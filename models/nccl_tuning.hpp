@@ -63,6 +63,7 @@ struct NcclQuestion {
   bool several_ways = false;                           // channels go through the GPUs of a server in different orders, over direct NVLinks
   BitsPerSecond inside = {0};                          // a GPU's links in its server; 0: it is alone there
   BitsPerSecond outside = {0};                         // a server's NICs together; 0: there is one server
+  double both_ways = 1;                                // share of that each way while bytes cross the NICs both ways at once
   SimTime way = {};                                    // the latency of the links between two GPUs of different servers
   NcclAlgorithm algorithm = NcclAlgorithm::automatic;  // what is not automatic is given
   NcclProtocol protocol = NcclProtocol::automatic;

@@ -39,6 +39,7 @@ struct Way {
   PathClass kind = PathClass::rail;
   bool beside_sockets = false;  // PCIe switches pass it on, and no socket does
   bool staged = false;          // in host memory
+  double both_ways = 1;         // share of the rate while bytes cross the links both ways at once
 };
 
 Way way_between(const SizedQuestion& q, Rank a, Rank b) {
@@ -48,11 +49,18 @@ Way way_between(const SizedQuestion& q, Rank a, Rank b) {
     return std::ranges::any_of(routes.hops(id), [&](const Hop& hop) { return q.fabric.device(q.fabric.to(hop.link)).kind == kind; });
   };
   // As a library finds it, which knows nothing of what is lost under load.
-  BitsPerSecond rate{INT64_MAX};
-  for (const Hop& hop : routes.hops(id))
-    if (const Link& link = q.fabric.link(hop.link); !link.is_lane) rate = std::min(rate, link.bandwidth);
-  return {rate, routes.latency(id), class_of(q.fabric, routes.hops(id)), passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket),
-          passes(DeviceKind::memory)};
+  BitsPerSecond rate{INT64_MAX}, duplex{INT64_MAX};
+  for (const Hop& hop : routes.hops(id)) {
+    const Link& link = q.fabric.link(hop.link);
+    if (!link.is_lane) rate = std::min(rate, link.bandwidth);
+    if (link.two_way.duplex.count > 0) duplex = std::min(duplex, link.two_way.duplex);
+  }
+  return {rate,
+          routes.latency(id),
+          class_of(q.fabric, routes.hops(id)),
+          passes(DeviceKind::pcie_switch) && !passes(DeviceKind::socket),
+          passes(DeviceKind::memory),
+          std::min(1.0, static_cast<double>(duplex.count) / static_cast<double>(rate.count))};
 }
 
 // Each channel of NCCL's search crosses the NVLinks of all GPUs at the rate of its NIC: 16 of NICs of 400 Gb/s fill those of 72 GB200,
@@ -167,6 +175,7 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
   if (question.servers > 1) {
     const Way outside = at.ranks.empty() ? way_between(q, 0, at.least) : way_between(q, at.ranks[0][0], at.ranks[1][0]);
     question.outside = BitsPerSecond{outside.rate.count * question.nics};
+    question.both_ways = outside.both_ways;
     question.way = outside.latency;
     question.ll128 = outside.beside_sockets;
     question.nvlink |= at.most == 1;  // nothing else joins a server's only GPU
