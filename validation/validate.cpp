@@ -1,5 +1,6 @@
 #include "validation/validate.hpp"
 
+#include "kernels/base/gather.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
 #include "sim/files/files.hpp"
@@ -240,19 +241,23 @@ int validate_command(const ValidateArguments& a, std::ostream& out, std::ostream
     throw InputError("--check and --renew are about all references that ship; name none");
   std::vector<Judgement> judgements;
   std::vector<Reference> references;
-  for (const auto& file : files) {
-    references.push_back(read_reference(file));
-    references.back().skip_bad = a.skip_bad;
-  }
+  std::vector<std::string> problems;
+  for (const auto& file : files)
+    gather(problems, [&] {
+      references.push_back(read_reference(file));
+      references.back().skip_bad = a.skip_bad;
+    });
+  if (!problems.empty()) throw InputError(std::move(problems));
   if (a.refit)
     for (const Reference& reference : references)
       if (reference.fit) refit(reference, out, err);
   Progress progress(references.size(), true);
   for (const Reference& reference : references) {
     progress.under_way(reference.name);
-    judgements.push_back(judge(reference));
+    gather(problems, [&] { judgements.push_back(judge(reference)); });
     progress.done(reference.name);
   }
+  if (!problems.empty()) throw InputError(std::move(problems));
   progress.under_way("each system predicted from the others of its class");
   const std::vector<JudgedClass> classes = judge_classes(references);
   progress.clear();

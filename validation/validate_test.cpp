@@ -70,6 +70,25 @@ TEST_CASE("validate: a line that cannot be used fails, or is skipped and told wh
   CHECK(err.str().starts_with("weft: skipped " + data.string() + ":3:"));
 }
 
+TEST_CASE("validate: what is wrong in each reference, and then in the measurements of each, is said at once") {
+  const Made made;
+  std::ostringstream out, err;
+  const auto a = made.folder.file("a.json", R"({"name": 3})"), b = made.folder.file("b.json", "[]");
+  const Lines unread = problems_of([&] { validate_command({.references = {a.string(), b.string(), made.file.string()}}, out, err); });
+  CHECK(unread.front().starts_with(a.string()));
+  CHECK(unread.back().starts_with(b.string()));
+  const auto other = made.folder.file("other.csv", "ranks,collective,size_bytes,time_us\n2,allreduce,1000000,never\n");
+  const auto data = made.folder.file("data.csv", "ranks,collective,size_bytes,time_us\n2,allreduce,1000000,soon\n");
+  std::string text = reference_text;
+  text.replace(text.find("data.csv"), 8, "other.csv");
+  const auto second = made.folder.file("second.json", text);
+  const Lines unmeasured = problems_of([&] { validate_command({.references = {made.file.string(), second.string()}}, out, err); });
+  REQUIRE(unmeasured.size() == 2);
+  CHECK(unmeasured[0].starts_with(data.string() + ":2:"));
+  CHECK(unmeasured[1].starts_with(other.string() + ":2:"));
+  CHECK(out.str().empty());
+}
+
 TEST_CASE("validate: a profile is taken from the folder that the reference names, also where a scenario does not look for it") {
   const Made made;
   made.folder.file("ideal.json", R"({"schema": 1, "send_overhead": {"value": "1ms", "source": "made up"}})");
