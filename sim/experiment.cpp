@@ -87,7 +87,7 @@ void join_parts(SharedRun& run, std::size_t first, int parts) {
   if (parts > 1) {
     const auto mean = [&](SimTime t) { return SimTime{t.ps / parts}; };
     all.computed = mean(all.computed);
-    all.waits = {mean(all.waits.communication), mean(all.waits.stragglers), mean(all.waits.negotiation)};
+    all.waits = {mean(all.waits.communication), mean(all.waits.stragglers), mean(all.waits.negotiation), mean(all.waits.kernels)};
   }
   run.jobs.erase(run.jobs.begin() + static_cast<std::ptrdiff_t>(first) + 1, run.jobs.begin() + static_cast<std::ptrdiff_t>(first) + parts);
 }

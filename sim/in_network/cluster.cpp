@@ -111,7 +111,7 @@ AtpRoundTrip atp_round_trip(const InNetworkCluster& cluster, std::span<const int
       if (there_and_back < longest) continue;
       longest = there_and_back;
       const Hop own[] = {{cluster.up_link(w)}, {cluster.down_link(w)}};
-      elsewhere = one_way(own, fabric, packet);
+      elsewhere = one_way(own, fabric, packet) + in_programs(own, fabric, programmable, site.switches.delay);
     }
   }
   const SimTime held = longest - elsewhere;

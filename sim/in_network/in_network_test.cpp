@@ -115,6 +115,20 @@ TEST_CASE("in-network: twice the message takes about twice as long, less memory 
   CHECK(us(lossy, atp(4096), 4_MB) > once);
 }
 
+TEST_CASE("in-network: a packet holds its aggregator through one delay of the switch, on both networks") {
+  // Of 306 B: 24.48 ns on a cable, and from the switch to the server and back 2 x (1 us and 24.48 ns), and 1 us in the program: 125 of
+  // them.
+  Scenario s = star(9, 8, NetworkKind::flow);
+  s.fabric.spec.emplace<Star>(Star{.nodes = 9, .host_link = {100_Gbps, 1_us}});
+  s.fabric.programmable.delay = 1_us;
+  for (const NetworkKind network : {NetworkKind::flow, NetworkKind::packet}) {
+    CAPTURE(name_of(network));
+    s.network = network;
+    const double enough = us(s, atp(1 << 20), 4_MB);
+    CHECK(us(s, atp(130), 4_MB) == doctest::Approx(enough).epsilon(0.01));
+  }
+}
+
 TEST_CASE("in-network: where workers' nodes serve too, a window of packets needs aggregators, on both networks") {
   // 16 racks of 4, 8 servers among them: 43 packets of each are on their way, 344 in all.
   const LinkSpec link{100_Gbps, 500_ns};

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr TimeUnit units[] = {{"s", 1e12, 4}, {"ms", 1e9, 3}, {"us", 1e6, 2}};
+constexpr TimeUnit units[] = {{"s", 1e12, 4}, {"ms", 1e9, 3}, {"us", 1e6, 2}, {"ns", 1e3, 2}};
 
 // The column of an algorithm: its label, or its name only where a sweep changes its settings from case to case.
 std::string column_of(const std::vector<Case>& cases, std::size_t case_index, const std::string& algorithm) {

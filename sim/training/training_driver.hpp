@@ -100,12 +100,12 @@ class TrainingDriver final : public Driver, public RoundOwner, private RankWorld
 
   // What a rank waited for in a step, on average. What it waited for others at the start and the end is in none.
   Waits waits() const {
-    Int128 communication = 0, stragglers = 0, negotiation = 0;
+    Int128 communication = 0, stragglers = 0, negotiation = 0, kernels = 0;
     for (const TrainingRank& r : ranks_) {
       const Waits& w = r.waits();
-      communication += w.communication.ps, stragglers += w.stragglers.ps, negotiation += w.negotiation.ps;
+      communication += w.communication.ps, stragglers += w.stragglers.ps, negotiation += w.negotiation.ps, kernels += w.kernels.ps;
     }
-    return {averaged(communication), averaged(stragglers), averaged(negotiation)};
+    return {averaged(communication), averaged(stragglers), averaged(negotiation), averaged(kernels)};
   }
 
   // Time that a rank spent in kernels of compression in a step: the rank with most of it.

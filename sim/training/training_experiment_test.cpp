@@ -109,6 +109,19 @@ TEST_CASE("training: half of the bytes on the wire and a check for NaN, each wit
   CHECK(more.training->exposed == plain.training->exposed);
 }
 
+TEST_CASE("training: kernels of a compression that hold up the backward pass are no waiting for other ranks") {
+  for (const char* engine : {"ddp", "horovod", "aiacc"}) {
+    CAPTURE(engine);
+    Json json = training(engine, 64);
+    json["workload"]["compression"] = "gs_sgd";
+    json["workload"]["ranks"] = 1;
+    const Row out = first_row(json);
+    CHECK(out.compressed->kernels > 1_ms);
+    CHECK(out.training->exposed >= out.compressed->kernels);
+    CHECK(out.training->stragglers == SimTime{});
+  }
+}
+
 TEST_CASE("training: buckets of DDP are filled by what was computed, whatever the gradients are on the wire") {
   Json json = training("ddp", 32);
   const Row full = first_row(json);

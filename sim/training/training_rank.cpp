@@ -21,8 +21,9 @@ void TrainingRank::gradient_reduced(int gradient) {
 void TrainingRank::compute(SimTime from, SimTime duration) {
   if (job_.slowdown) duration = {std::llround(static_cast<double>(duration.ps) * job_.slowdown(rank_, steps_begun_ - 1))};
   computed_ += duration;
-  gpu_free_at_ = std::max(from, gpu_free_at_);
-  compute_began_ = gpu_free_at_;
+  const SimTime begin = std::max(from, gpu_free_at_);
+  waiting_.held_up_by_kernels(begin - from);
+  compute_began_ = gpu_free_at_ = begin;
   gpu_free_at_ += duration;
   waiting_.waits(false, std::max(from, now()));
   world_.at(gpu_free_at_, StepEvent::compute_ends, rank_);
