@@ -18,11 +18,18 @@ constexpr std::array imb_tables = {
     ImbBenchmark{"Alltoall", "alltoall", true}, ImbBenchmark{"Reduce", "reduce"},       ImbBenchmark{"Reduce_scatter", "reduce_scatter"},
     ImbBenchmark{"Bcast", "broadcast"},         ImbBenchmark{"Barrier", "barrier"}};
 
+struct ImbRow {
+  std::size_t line = 0;
+  std::vector<std::string_view> words;
+};
+
 // One table, and where its columns are.
 struct ImbTable {
   const ImbBenchmark* benchmark = nullptr;
   int ranks = 0;
-  std::optional<std::size_t> size, time, most;
+  std::size_t columns = 0;
+  std::optional<std::size_t> size = {}, time = {}, most = {}, defects = {};
+  std::vector<ImbRow> rows = {};
 };
 
 // "# Benchmarking Allreduce", also with tabs between the words and a number behind them, as spreadsheets make of it.
@@ -35,7 +42,7 @@ std::string benchmark_in(std::span<const std::string_view> words) {
 
 void begin(ImbTable& table, const std::string& name, std::size_t line, RowSink& sink) {
   const auto found = std::ranges::find(imb_tables, name, &ImbBenchmark::name);
-  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .ranks = 0, .size = {}, .time = {}, .most = {}};
+  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found};
   if (table.benchmark) return;
   std::vector<std::string_view> known;
   for (const ImbBenchmark& b : imb_tables) known.push_back(b.name);
@@ -43,33 +50,63 @@ void begin(ImbTable& table, const std::string& name, std::size_t line, RowSink& 
 }
 
 void read_columns(ImbTable& table, const std::vector<std::string_view>& names, std::size_t line, RowSink& sink) {
+  table.columns = names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == "#bytes") table.size = i;
     if (names[i] == "t[usec]" || names[i] == "t_avg[usec]") table.time = i;
     if (names[i] == "t_max[usec]") table.most = i;
+    if (names[i] == "defects") table.defects = i;
   }
   if (table.time) return;
   sink.problem(line, fmt::format("must have a column t[usec] or t_avg[usec], the columns are \"{}\"", fmt::join(names, " ")));
   table.benchmark = nullptr;
 }
 
-void read_row(const ImbTable& table, const std::vector<std::string_view>& words, std::size_t line, RowSink& sink) {
+// Whether it is the last of the rows and its last number has fewer decimals than each one above it: IMB prints as many in every row.
+bool is_cut(const ImbTable& table, const ImbRow& row) {
+  const auto decimals = [](const ImbRow& one) { return decimals_in(one.words.back()); };
+  return table.rows.size() > 2 && &row == &table.rows.back() && number_in(row.words.back()) &&
+         std::all_of(table.rows.begin(), table.rows.end() - 1, [&](const ImbRow& one) { return decimals(one) > decimals(row); });
+}
+
+void read_row(const ImbTable& table, const ImbRow& found, RowSink& sink) {
+  const auto& [line, words] = found;
   Measurement row{.ranks = table.ranks, .collective = std::string(table.benchmark->collective)};
   row.size_of_a_rank = table.benchmark->size_of_a_rank;
-  if (!are_mostly_numbers(words) || !sink.wants(line, row)) return;
-  std::optional<std::int64_t> size = 0;
-  if (table.size) size = *table.size < words.size() ? whole_number_in(words[*table.size]) : std::nullopt;
-  const auto time = *table.time < words.size() ? number_in(words[*table.time]) : std::nullopt;
+  if (!sink.wants(line, row)) return;
+  if (words.size() < table.columns)
+    return sink.problem(
+        line, fmt::format("must have the {} columns that are named above, got \"{}\": it was cut", table.columns, fmt::join(words, " ")));
+  const auto size = table.size ? whole_number_in(words[*table.size]) : 0;
+  const auto time = number_in(words[*table.time]);
   if (!size || !time) return sink.problem(line, fmt::format("must be a size in bytes and times, got \"{}\"", fmt::join(words, " ")));
+  if (is_cut(table, found))
+    return sink.problem(line, fmt::format("the line was cut: {} has fewer decimals than the numbers above it", words.back()));
+  if (const auto defects = table.defects ? number_in(words[*table.defects]) : 0; !defects || *defects != 0)
+    return sink.problem(line, fmt::format("the result was wrong (defects: {}); the time of a wrong result is none", words[*table.defects]));
   if (*size == 0 && table.size && row.collective != "latency") return;
   row.size_bytes = *size;
   row.time_us = *time;
   if (has_root(row.collective)) {
-    const auto most = table.most && *table.most < words.size() ? number_in(words[*table.most]) : std::nullopt;
+    const auto most = table.most ? number_in(words[*table.most]) : std::nullopt;
     row.time_us = most.value_or(row.time_us);
     row.mean_of_ranks = !most;
   }
   sink.add(line, std::move(row));
+}
+
+// A row of all columns behind something else.
+std::optional<RowBehindPrefix> row_behind_prefix(const ImbTable& table, std::string_view line) {
+  auto found = behind_prefix(line, table.columns);
+  if (!found || !std::ranges::all_of(found->words, [](std::string_view word) { return number_in(word).has_value(); })) return {};
+  const auto whole = [&](std::size_t at) { return whole_number_in(found->words[at]).has_value(); };
+  const bool is_row = whole(0) && (!table.size || whole(1)) && decimals_in(found->words[*table.time]) > 0;
+  return is_row ? std::move(found) : std::nullopt;
+}
+
+void end_table(ImbTable& table, RowSink& sink) {
+  for (const ImbRow& row : table.rows) read_row(table, row, sink);
+  table.rows.clear();
 }
 
 }  // namespace
@@ -86,6 +123,7 @@ void read_imb(std::string_view text, RowSink& sink) {
     const std::string_view line = trimmed(lines[i]);
     const auto words = words_in(line);
     if (begins_a_table(words)) {
+      end_table(table, sink);
       begin(table, benchmark_in(words), i + 1, sink);
     } else if (!table.benchmark || words.empty()) {
       continue;
@@ -99,10 +137,13 @@ void read_imb(std::string_view text, RowSink& sink) {
       read_columns(table, words, i + 1, sink);
     } else if (line.starts_with('#') || !table.time) {
       continue;
-    } else {
-      read_row(table, words, i + 1, sink);
+    } else if (are_mostly_numbers(words)) {
+      table.rows.push_back({i + 1, words});
+    } else if (const auto row = row_behind_prefix(table, line)) {
+      sink.problem(i + 1, row_behind(*row));
     }
   }
+  end_table(table, sink);
 }
 
 }  // namespace weft

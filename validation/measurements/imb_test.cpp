@@ -83,7 +83,7 @@ TEST_CASE("Intel MPI Benchmarks: what Weft does not simulate, bad rows and other
   CHECK(problems[0].ends_with(
       "imb.txt:1: \"Exchange\" is none of the Intel MPI Benchmarks that Weft simulates: PingPong, Allreduce, Allgather, "
       "Alltoall, Reduce, Reduce_scatter, Bcast, Barrier"));
-  CHECK(problems[1].ends_with("imb.txt:8: must be a size in bytes and times, got \"8 1000 1\""));
+  CHECK(problems[1].ends_with("imb.txt:8: must have the 5 columns that are named above, got \"8 1000 1\": it was cut"));
   CHECK(problems[2].ends_with("imb.txt:11: must have a column t[usec] or t_avg[usec], the columns are \"#bytes #repetitions Mbytes/sec\""));
 }
 
@@ -111,4 +111,20 @@ TEST_CASE("Intel MPI Benchmarks: tables with tabs between their words, and the n
   CHECK(problems_of([] {
           parse_measurements("# Benchmarking Allreduce\n# #processes = many\n#bytes #repetitions t_avg[usec]\n8 1000 1\n", "f");
         }) == std::vector<std::string>{"f:2: must be a number of processes, got \"# #processes = many\""});
+}
+
+TEST_CASE("Intel MPI Benchmarks: cut rows, rows with defects and rows behind something else are refused where they stand") {
+  const std::string begin =
+      "# Benchmarking Allreduce\n# #processes = 8\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] defects\n"
+      "4 1000 4.80 7.80 6.00 0.00\n8 1000 4.80 7.80 6.00 0.00\n";
+  const auto with = [&](const std::string& row) { return problems_of([&] { parse_measurements(begin + row, "f"); }); };
+  CHECK(with("16 1000 4.80 7.80 6.00 0.00\n").empty());
+  CHECK(with("16 1000 4.80 7.80 60") ==
+        Lines{"f:6: must have the 6 columns that are named above, got \"16 1000 4.80 7.80 60\": it was cut"});
+  CHECK(with("16 1000 4.80 7.80 6.00 0") == Lines{"f:6: the line was cut: 0 has fewer decimals than the numbers above it"});
+  CHECK(with("16 1000 4.80 7.80 6.00 0\n32 1000 4.80 7.80 6.00 0.00").empty());  // somebody rounded
+  CHECK(with("16 1000 4.80 7.80 6.00 3.00\n") == Lines{"f:6: the result was wrong (defects: 3.00); the time of a wrong result is none"});
+  CHECK(with("node1: 16 1000 4.80 7.80 6.00 0.00\n") ==
+        Lines{"f:6: looks like a row behind \"node1:\"; a row must begin with its size: remove what stands before it"});
+  CHECK(with("node1: 16 of 32 ranks took 1 2 3 4 5 6\n").empty());
 }

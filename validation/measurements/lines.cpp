@@ -62,6 +62,26 @@ std::optional<double> number_in(std::string_view text) {
 
 std::optional<std::int64_t> whole_number_in(std::string_view text) { return parsed<std::int64_t>(text); }
 
+std::size_t decimals_in(std::string_view number) {
+  const auto point = number.find('.');
+  return point == number.npos ? 0 : number.size() - point - 1;
+}
+
+std::optional<RowBehindPrefix> behind_prefix(std::string_view line, std::size_t count) {
+  auto words = words_in(line);
+  if (words.size() < count || count == 0) return {};
+  words.erase(words.begin(), words.end() - static_cast<std::ptrdiff_t>(count));
+  const auto tag = words.front().find_last_of(":|])>");
+  if (tag != std::string_view::npos) words.front().remove_prefix(tag + 1);
+  const std::string_view prefix = trimmed(line.substr(0, static_cast<std::size_t>(words.front().data() - line.data())));
+  if (prefix.empty() || words.front().empty()) return {};
+  return RowBehindPrefix{std::string(prefix), std::move(words)};
+}
+
+std::string row_behind(const RowBehindPrefix& found) {
+  return fmt::format("looks like a row behind \"{}\"; a row must begin with its size: remove what stands before it", found.prefix);
+}
+
 // "4,194,304", which no program of measurements prints: somebody's spreadsheet did.
 bool has_thousands(std::string_view word) {
   const auto first = word.find(',');
@@ -84,9 +104,10 @@ bool are_mostly_numbers(std::span<const std::string_view> words) {
   return !words.empty() && looks_like_one(words.front()) && 3 * std::ranges::count_if(words, looks_like_one) >= 2 * std::ssize(words);
 }
 
-void RowSink::problem(std::size_t line, std::string_view text) {
+void RowSink::problem(std::size_t line, std::string_view text, std::string_view place) {
   if (is_excluded(line)) return;
-  LineProblem problem{line == 0 ? file_ : fmt::format("{}:{}", file_, line), std::string(text)};
+  LineProblem problem{line == 0 || !place.empty() ? file_ : fmt::format("{}:{}", file_, line),
+                      place.empty() ? std::string(text) : fmt::format("{}: {}", place, text)};
   if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));  // of both buffers of a row once
 }
 
@@ -172,7 +193,7 @@ std::string RowSink::problem_of(const Measurement& row, std::optional<double> pr
                      row.size_bytes, row.time_us, gbps, *printed_gbps);
 }
 
-void RowSink::add(std::size_t line, Measurement row, std::optional<double> printed_gbps) {
+void RowSink::add(std::size_t line, Measurement row, std::optional<double> printed_gbps, std::string_view place_in_file) {
   if (row.source.empty()) row.source = file_;
   row.where = fmt::format("{}:{}", file_, line);
   row.collective = collective_spelled(row.collective.empty() ? options_.collective : row.collective);
@@ -186,7 +207,7 @@ void RowSink::add(std::size_t line, Measurement row, std::optional<double> print
     }
   }
   if (row.collective.empty()) return miss_collective(line);
-  if (const std::string found = problem_of(row, printed_gbps); !found.empty()) return problem(line, found);
+  if (const std::string found = problem_of(row, printed_gbps); !found.empty()) return problem(line, found, place_in_file);
   out_.rows.push_back(std::move(row));
   lines_.push_back(line);
 }

@@ -16,6 +16,15 @@ std::string_view trimmed(std::string_view text);
 std::optional<std::vector<std::string>> csv_fields(std::string_view line);
 std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
+std::size_t decimals_in(std::string_view number);
+// What stands before a row that begins at the word `first` of a line, as a launcher's name of a host; a size may touch it ("12:1048576").
+struct RowBehindPrefix {
+  std::string prefix;
+  std::vector<std::string_view> words;  // of the row
+};
+// The last `count` words of a line that has something before them.
+std::optional<RowBehindPrefix> behind_prefix(std::string_view line, std::size_t count);
+std::string row_behind(const RowBehindPrefix& found);  // what a refusal says of it
 // Whether a line of these words is a row of a table of numbers, be it cut off or garbled: the first and two of three words begin as a
 // number does and are no time, name or share. What programs, MPI and schedulers print between rows is not.
 bool are_mostly_numbers(std::span<const std::string_view> words);
@@ -25,7 +34,8 @@ class RowSink {
  public:
   RowSink(std::string file, const ReadOptions& options) : file_(std::move(file)), options_(options) {}
 
-  void problem(std::size_t line, std::string_view text);
+  // `place` instead of the line, where the file has none, as in JSON.
+  void problem(std::size_t line, std::string_view text, std::string_view place = {});
   void skip(std::string problem) { problems_.push_back({"", std::move(problem)}); }  // one that says its place
   // What keeps the file from being used, whatever lines may be skipped.
   void refuse(std::string_view text) { refusal_ = text; }
@@ -38,7 +48,7 @@ class RowSink {
   void add_other_buffer(std::size_t line, double time_us) { other_buffer_us_[line] = time_us; }
   // Leaves out a row whose size the selection does not want; refuses impossible values, and a bandwidth that the file prints and
   // that is not size / time: a file in other units is found so.
-  void add(std::size_t line, Measurement row, std::optional<double> printed_gbps = {});
+  void add(std::size_t line, Measurement row, std::optional<double> printed_gbps = {}, std::string_view place_in_file = {});
 
   const std::string& file() const { return file_; }
   const ReadOptions& options() const { return options_; }

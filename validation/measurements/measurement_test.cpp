@@ -361,3 +361,16 @@ TEST_CASE("measurements: a file of UTF-16, as PowerShell writes it, is read as o
   REQUIRE(read.rows.size() == 2);
   CHECK(read.rows[1].size_bytes == 2048);
 }
+
+TEST_CASE("measurements: a result of nccl-tests' JSON that cannot be used is told by its place, also where one buffer is missing") {
+  const std::string text = R"({"args": ["all_reduce_perf"], "results": [
+      {"size": 1048576, "out_of_place": {"time": 100.5, "alg_bw": 10.43}, "in_place": {"time": 101.0, "alg_bw": 10.38}},
+      {"size": 2097152, "out_of_place": {"time": 200.5, "alg_bw": 10.46}, "in_place": {"time": 201.0, "alg_bw": 10.43}}]})";
+  CHECK(problems_of_text(text).empty());
+  CHECK(problems_of_text(replaced(text, "200.5", "2000.5")) == Lines{"f: /results/1/out_of_place: 2097152 bytes in 2000.5 us are 1.048 "
+                                                                     "GB/s, but the line says 10.46; sizes must be in bytes, times in "
+                                                                     "us, algbw in GB/s"});
+  const std::string missing = replaced(text, R"("out_of_place": {"time": 200.5, "alg_bw": 10.46}, )", "");
+  CHECK(problems_of_text(missing) == Lines{"f: /results/1/out_of_place: is missing, though other results have it"});
+  CHECK(parse_measurements(missing, "f", {.select = RowSelection{.in_place = true}}).rows.size() == 2);
+}

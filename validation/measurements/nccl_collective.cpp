@@ -3,6 +3,7 @@
 #include "validation/measurements/nccl_table.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 namespace weft {
@@ -64,53 +65,115 @@ std::string collective_by_columns(const NcclRow& row, const NcclBlock& block, in
   return block.algbw == block.busbw && (blocks == 1 || (blocks == 0 && has_digits)) ? "broadcast" : "";
 }
 
-// Whether busbw / algbw can be of it, whatever the ranks and the version.
+// Whether busbw / algbw can be of it, whatever the ranks and the version. Of one rank busbw is 0.
 bool has_bandwidths_of(const NcclBlock& block, std::string_view collective) {
-  if (!block.algbw || !block.busbw) return true;
+  if (!block.algbw || !block.busbw || *block.busbw == 0) return true;
   if (collective == "allreduce") return *block.busbw >= *block.algbw - bandwidth_step;
-  return collective != "reduce_scatter" || *block.busbw <= *block.algbw + bandwidth_step;
+  const bool has_share = collective == "reduce_scatter" || collective == "allgather" || collective == "alltoall";
+  return !has_share || *block.busbw <= *block.algbw + bandwidth_step;
 }
 
-// Whether the columns redop and root are those of the collective.
-bool has_columns_of(const NcclRow& row, const NcclHeader& header, std::string_view collective) {
+// Whether the column redop is that of the collective.
+bool has_redop_of(const NcclRow& row, const NcclHeader& header, std::string_view collective) {
   const bool reduces = collective == "allreduce" || collective == "reduce_scatter" || collective == "reduce";
-  if (header.has_redop && !row.redop.empty() && (row.redop != "none") != reduces) return false;
-  return !header.has_root || (row.root != "-1") == has_root(collective);
+  return !header.has_redop || row.redop.empty() || (row.redop != "none") == reduces;
 }
 
-// Old versions do not print their name: of a run whose first row is the first of these lines, what its rows say, or what the user says
-// where every row allows it.
-std::string collective_of_run(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked) {
-  std::string told;
-  bool is_allowed = !asked.collective.empty();
+bool has_columns_of(const NcclRow& row, const NcclHeader& header, std::string_view collective) {
+  return has_redop_of(row, header, collective) && (!header.has_root || (row.root != "-1") == has_root(collective));
+}
+
+struct RowOfRun {
+  NcclRow row;
+  NcclBlock times;
+};
+
+// Those that can be read of the run whose first row is the first of these lines; they point into `words`.
+std::vector<RowOfRun> rows_of_run(std::span<const std::string_view> lines, const NcclHeader& header,
+                                  std::deque<std::vector<std::string_view>>& words) {
+  std::vector<RowOfRun> out;
   for (const std::string_view line : lines) {
-    const auto words = fields_in(line);
-    if (!is_row(words)) {
-      if (begins_a_run(words, line)) break;
+    auto fields = fields_in(line);
+    if (!is_row(fields)) {
+      if (begins_a_run(fields, line)) break;
       continue;
     }
+    words.push_back(std::move(fields));
     NcclBlock times;
-    const auto row = row_in(words, header);
-    if (!row || !read_block(row->blocks.front(), row->max_error, times).empty()) continue;
-    is_allowed = is_allowed && has_columns_of(*row, header, asked.collective) && has_bandwidths_of(times, asked.collective);
-    if (told.empty()) told = collective_by_columns(*row, times, asked.ranks);
+    const auto row = row_in(words.back(), header);
+    if (row && read_block(row->blocks.front(), row->max_error, times).empty()) out.push_back({*row, times});
   }
-  return is_allowed ? asked.collective : told;
+  return out;
+}
+
+// Old versions do not print their name: what the rows say, or what the user says where every row allows it.
+std::string collective_by_rows(const std::vector<RowOfRun>& rows, const NcclHeader& header, const NcclQuestion& asked) {
+  if (!asked.collective.empty() && std::ranges::all_of(rows, [&](const RowOfRun& r) {
+        return has_columns_of(r.row, header, asked.collective) && has_bandwidths_of(r.times, asked.collective);
+      }))
+    return asked.collective;
+  for (const auto& [row, times] : rows)
+    if (std::string told = collective_by_columns(row, times, asked.ranks); !told.empty()) return told;
+  return {};
+}
+
+// One that shows that the run is not of the collective; nothing if most rows, which one that was garbled is not, do not.
+const RowOfRun* row_against(const std::vector<RowOfRun>& rows, const NcclHeader& header, std::string_view collective) {
+  const RowOfRun* against = nullptr;
+  std::ptrdiff_t others = 0;
+  for (const RowOfRun& one : rows) {
+    const bool fits = has_redop_of(one.row, header, collective) && has_bandwidths_of(one.times, collective);
+    const bool has_digits = one.times.algbw.value_or(0) >= 10 * bandwidth_step;
+    if (!fits && !against) against = &one;
+    others += fits ? (has_digits ? 1 : 0) : -1;
+  }
+  return others < 0 ? against : nullptr;
+}
+
+// A listing of programs, one in a line, names none of them.
+std::vector<NcclName> without_lists(const std::vector<NcclName>& named) {
+  std::vector<NcclName> out;
+  for (const NcclName& one : named)
+    if (std::ranges::none_of(named, [&](const NcclName& other) {
+          return one.is_alone && other.is_alone && other.program != one.program &&
+                 (other.line + 1 == one.line || one.line + 1 == other.line);
+        }))
+      out.push_back(one);
+  return out;
 }
 
 }  // namespace
 
-// Whose programs are named above the rows, as in a job's script: of several, what the rows say, or the last that the first of them can be
-// of.
-std::string collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked) {
-  if (std::ranges::all_of(header.named, [&](const std::string& one) { return one == header.collective; }) && !header.collective.empty())
-    return header.collective;
-  if (std::string told = collective_of_run(lines, header, asked); !told.empty()) return told;
-  const auto words = fields_in(lines.front());
-  const auto row = row_in(words, header);
-  const auto fits = std::find_if(header.named.rbegin(), header.named.rend(),
-                                 [&](const std::string& one) { return !one.empty() && row && has_columns_of(*row, header, one); });
-  return fits != header.named.rend() ? *fits : header.collective;
+// Whose programs are named above the rows, as in a job's script: of several, what the rows say, or the last that they can be of.
+NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked) {
+  if (!header.collective.empty()) return {header.collective};
+  const std::vector<NcclName> named = without_lists(header.named);
+  std::deque<std::vector<std::string_view>> words;
+  const std::vector<RowOfRun> rows = rows_of_run(lines, header, words);
+  std::string told = collective_by_rows(rows, header, asked);
+  if (named.empty()) return {std::move(told)};
+  const NcclName& last = named.back();
+  const bool is_one = std::ranges::all_of(named, [&](const NcclName& one) { return one.program == last.program; });
+  const auto fits = std::find_if(named.rbegin(), named.rend(), [&](const NcclName& one) {
+    return !one.collective.empty() && !row_against(rows, header, one.collective) &&
+           (is_one || rows.empty() || has_columns_of(rows.front().row, header, one.collective));
+  });
+  const bool simulates_none = std::ranges::all_of(named, [](const NcclName& one) { return one.collective.empty(); });
+  // A send and receive between two ranks has the columns of an all-reduce.
+  if (simulates_none || (last.collective.empty() && (told.empty() || asked.ranks == 2)))
+    return {{}, last.line, unknown_nccl_program(last.program)};
+  if (is_one && fits != named.rend()) return {fits->collective};
+  if (!told.empty()) return {std::move(told)};
+  if (fits != named.rend()) return {fits->collective};
+  const RowOfRun* found = row_against(rows, header, last.collective);
+  const RowOfRun& against = found ? *found : rows.front();
+  return {
+      {},
+      last.line,
+      fmt::format(
+          "names {}, whose rows cannot have redop {}, root {} and {:g} GB/s of busbw at {:g} of algbw, as the row of {} bytes below has; "
+          "give what was measured with --collective NAME",
+          last.program, against.row.redop, against.row.root, *against.times.busbw, *against.times.algbw, against.row.size)};
 }
 
 }  // namespace weft

@@ -120,3 +120,82 @@ TEST_CASE("nccl-tests: without the program's name the user says the collective w
   CHECK(read_as("# Collective test starting: all_reduce_perf\n", 2, "10.49", "reduce_scatter") == "allreduce");
   CHECK(read_as("", 2, "10.49", "reduce_scatter_perf") == "reduce_scatter");
 }
+
+namespace {
+
+// With a row of 1 MiB, whose count is of the whole message or of one rank's block of 8.
+std::string run_of_large(const std::string& above, const std::string& count_type_and_redop, const std::string& bandwidths) {
+  std::string text = run_of(above, 8);
+  const auto at = text.find("           8 "), end = text.find("# Out of");
+  const std::string block = "   100.00   " + bandwidths + "      0";
+  return text.replace(at, end - at, "     1048576  " + count_type_and_redop + "  -1" + block + block + "\n");
+}
+
+std::string large_allreduce(const std::string& above) { return run_of_large(above, "262144 float sum", "10.49   18.35"); }
+std::string large_reduce_scatter(const std::string& above) { return run_of_large(above, "32768 float sum", "10.49    9.18"); }
+std::string large_alltoall(const std::string& above) { return run_of_large(above, "32768 float none", "10.49    9.18"); }
+
+Lines not_said(int line) {
+  return {fmt::format("f:{}: does not say which collective was measured; give it with --collective NAME or f:collective=NAME", line)};
+}
+
+}  // namespace
+
+TEST_CASE("nccl-tests: listings of programs and names of folders say nothing of what was run") {
+  const std::string in_a_line = "$ ls build\nall_gather_perf  all_reduce_perf  alltoall_perf  gather_perf\n";
+  const std::string one_a_line = "$ ls build\nall_gather_perf\nall_reduce_perf\ngather_perf\nsendrecv_perf\ntimer.o\n";
+  for (const std::string& above : {in_a_line, one_a_line}) {
+    CAPTURE(above);
+    CHECK(parse_nccl(large_allreduce(above)).rows.at(0).collective == "allreduce");
+    CHECK(parse_nccl(large_alltoall(above + "+ ./build/alltoall_perf -b 8\n")).rows.at(0).collective == "alltoall");
+  }
+  CHECK(problems_of_nccl(large_alltoall(in_a_line)) == not_said(17));
+  CHECK(problems_of_nccl(large_alltoall(one_a_line)) == not_said(21));
+  for (const std::string above : {"Working directory: /home/x/alltoall_perf\n", "cd /x/alltoall_perf\n", "PWD=/x/alltoall_perf\n"}) {
+    CAPTURE(above);
+    CHECK(problems_of_nccl(large_alltoall(above)) == not_said(16));
+  }
+  CHECK(parse_nccl(large_alltoall("srun -n 8 /opt/nccl-tests/build/alltoall_perf\n")).rows.at(0).collective == "alltoall");
+}
+
+TEST_CASE("nccl-tests: the name of the run that ended is not that of the next") {
+  for (const std::string end :
+       {"# Collective test concluded: all_reduce_perf\n", "=== all_reduce_perf done ===\n", "all_reduce_perf: Done.\n"}) {
+    CAPTURE(end);
+    const Measurements read = parse_nccl(large_allreduce("") + end + large_reduce_scatter(""));
+    REQUIRE(read.rows.size() == 4);
+    CHECK(read.rows[0].collective == "allreduce");
+    CHECK(read.rows[2].collective == "reduce_scatter");
+    CHECK(problems_of_nccl(large_allreduce("") + end + large_alltoall("")) == not_said(34));
+  }
+  CHECK(problems_of_nccl(large_allreduce("") + "alltoall_perf done\n" + large_alltoall("")) == not_said(34));
+  CHECK(parse_nccl(large_alltoall("for i in 1 2; do srun ./alltoall_perf -b 8; done\n")).rows.at(0).collective == "alltoall");
+}
+
+TEST_CASE("nccl-tests: a name that the rows exclude gives way to what they say, and is refused where they say nothing") {
+  CHECK(parse_nccl(large_allreduce("echo all_gather_perf\n")).rows.at(0).collective == "allreduce");
+  CHECK(parse_nccl(large_reduce_scatter("echo all_reduce_perf\n")).rows.at(0).collective == "reduce_scatter");
+  const std::string excluded = large_alltoall("echo all_reduce_perf\n");
+  CHECK(
+      problems_of_nccl(excluded) ==
+      Lines{
+          "f:1: names all_reduce_perf, whose rows cannot have redop none, root -1 and 9.18 GB/s of busbw at 10.49 of algbw, as the row of "
+          "1048576 bytes below has; give what was measured with --collective NAME"});
+  CHECK(parse_nccl(excluded, {.collective = "alltoall"}).rows.at(0).collective == "alltoall");
+  // one row that was garbled is not the run
+  std::string garbled = large_allreduce("echo all_reduce_perf\n");
+  garbled.insert(garbled.find("# Out of"),
+                 "     4194304 1048576 float none -1 100.0 41.94 73.40 0 100.0 41.94 73.40 0\n"
+                 "     8388608 2097152 float sum  -1 100.0 83.89 146.8 0 100.0 83.89 146.8 0\n");
+  CHECK(parse_nccl(garbled).rows.at(0).collective == "allreduce");
+  // of one rank there is no busbw
+  std::string of_one = run_of("echo all_reduce_perf\n", 1);
+  of_one.insert(of_one.find("# Out of"), "     1048576 262144 float sum -1 10.00 104.86 0.00 0 1.00 1048.58 0.00 0\n");
+  CHECK(parse_nccl(of_one).rows.at(2).collective == "allreduce");
+}
+
+TEST_CASE("nccl-tests: a send and receive of two ranks, which looks as an all-reduce, is refused beside other programs too") {
+  const auto refused = problems_of_nccl(run_of("srun ./all_reduce_perf -b 8\nsrun ./sendrecv_perf -b 8\n", 2));
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].starts_with("f:2: \"sendrecv_perf\" is none of the programs of nccl-tests that Weft simulates"));
+}

@@ -2,6 +2,8 @@
 #include "validation/measurements/nccl_table.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -12,10 +14,37 @@ int count_in(std::string_view word) {
   return count > 0 && count <= 1 << 20 ? static_cast<int>(count) : 0;
 }
 
-// Nothing if the words name no program of nccl-tests.
-std::optional<std::string_view> program_in(std::span<const std::string_view> words) {
-  const auto found = std::ranges::find_if(words, [](std::string_view word) { return collective_of_nccl_program(word).has_value(); });
-  return found == words.end() ? std::nullopt : std::optional(*found);
+bool is_program(std::string_view word) { return collective_of_nccl_program(word).has_value(); }
+
+// "all_reduce_perf done", "# Collective test concluded: all_reduce_perf"; "for i in 1 2; do all_reduce_perf; done" is a command.
+bool says_end(std::span<const std::string_view> words) {
+  const auto has = [&](std::string_view end) {
+    return std::ranges::any_of(words, [&](std::string_view word) {
+      return std::ranges::equal(word.substr(0, word.find_last_not_of(".,:;!") + 1), end, {},
+                                [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    });
+  };
+  return !has("do") && (has("done") || has("concluded") || has("finished") || has("completed") || has("ended") || has("exited"));
+}
+
+// "cd /home/x/alltoall_perf", "Working directory: /home/x/alltoall_perf", "PWD=/home/x/alltoall_perf".
+bool is_folder(std::string_view word, std::string_view before) {
+  if (const auto equals = word.find('='); equals != word.npos) before = word.substr(0, equals);
+  std::string name(before.substr(0, before.find_last_not_of(":=") + 1));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool says_folder = name == "cd" || name.ends_with("dir") || name.ends_with("directory") || name.ends_with("folder") ||
+                           name.ends_with("cwd") || name.ends_with("pwd");
+  return says_folder && name.find('/') == name.npos && word.find('/') != word.npos;
+}
+
+// What the line names as the program of the rows below it; of several programs it names none.
+std::optional<NcclName> name_in(std::size_t line, std::span<const std::string_view> words) {
+  const auto found = std::ranges::find_if(words, is_program);
+  if (found == words.end() || says_end(words) || is_folder(*found, found == words.begin() ? "" : *(found - 1))) return {};
+  const auto name_of = [](std::string_view program) { return program.substr(program.rfind('/') + 1); };
+  if (std::any_of(found, words.end(), [&](std::string_view word) { return is_program(word) && name_of(word) != name_of(*found); }))
+    return {};
+  return NcclName{line, std::string(name_of(*found)), std::string(*collective_of_nccl_program(*found)), words.size() == 1};
 }
 
 // "#  Rank  3 Group  0 Pid   4104 on node0 device  1 [...]"; the first of them loses its # where a page of text took it for a heading.
@@ -55,7 +84,7 @@ void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
 
 bool begins_a_run(std::span<const std::string_view> words, std::string_view text) {
   return text.find("nccl-tests version") != text.npos || text.find("Collective test starting") != text.npos ||
-         text.starts_with("# weft bench:") || program_in(words) || names_a_rank(words) || has_parameters(words) ||
+         text.starts_with("# weft bench:") || std::ranges::any_of(words, is_program) || names_a_rank(words) || has_parameters(words) ||
          text.find("Using devices") != text.npos;
 }
 
@@ -63,11 +92,9 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   const auto words = words_in(text);
   if (header.has_rows && begins_a_run(words, text)) header = {};
   const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
-  if (const auto program = program_in(words)) {
-    header.collective = *collective_of_nccl_program(*program);
-    header.named.push_back(header.collective);
-    header.is_refused = header.collective.empty();
-    if (header.is_refused) sink.problem(line, unknown_nccl_program(*program));
+  if (auto name = name_in(line, words)) {
+    if (has("starting:")) header.named.clear();  // nccl-tests says it itself
+    header.named.push_back(std::move(*name));
   }
   if (names_a_rank(words)) {
     const int rank = count_in(words[words[0] == "#" ? 2 : 1]);

@@ -75,7 +75,16 @@ void read_block(std::size_t index, const Json& result, const char* name, Measure
                                        index, name, *wrong));
   row.time_us = *time;
   row.told_ranks = ranks_told_by(*at, collective_spelled(row.collective.empty() ? sink.options().collective : row.collective));
-  sink.add(index + 1, std::move(row), number_at(*at, "alg_bw"));
+  sink.add(index + 1, std::move(row), number_at(*at, "alg_bw"), fmt::format("/results/{}/{}", index, name));
+}
+
+// A buffer that is wanted and that only some of the results have.
+void refuse_missing_block(std::size_t index, const Json& results, const char* name, RowSink& sink) {
+  const auto has = [&](const Json& result) { return result.is_object() && result.contains(name) && result.at(name).is_object(); };
+  const auto& select = sink.options().select;
+  if (has(results[index]) || (select && select->in_place != (std::string_view(name) == "in_place"))) return;
+  if (std::ranges::any_of(results, has))
+    sink.problem(index + 1, "is missing, though other results have it", fmt::format("/results/{}/{}", index, name));
 }
 
 // How many results were wrong of which no block says so.
@@ -137,8 +146,10 @@ void read_nccl_json(std::string_view text, RowSink& sink) {
       row.algorithm = algorithm->get<std::string>();
     if (result.contains("compression")) return sink.problem(0, compressed_is_none(text_at(result, "compression")));
     row.elements = elements_of(text_at(result, "type"), text_at(result, "redop"));
-    read_block(i, result, "out_of_place", row, sink);
-    read_block(i, result, "in_place", row, sink);
+    for (const char* name : {"out_of_place", "in_place"}) {
+      refuse_missing_block(i, *results, name, sink);
+      read_block(i, result, name, row, sink);
+    }
   }
 }
 

@@ -70,6 +70,20 @@ std::optional<NcclRow> row_in(std::span<const std::string_view> words, const Ncc
   return out;
 }
 
+std::optional<RowBehindPrefix> row_behind_prefix(std::string_view line, const NcclHeader& header) {
+  const std::size_t block = block_of(header), lead = header.lead;
+  for (const std::size_t count : {lead + 2 * block, lead - 1 + 2 * block, lead + block, lead - 1 + block}) {
+    auto found = behind_prefix(line, count);
+    const auto row = found ? row_in(found->words, header) : std::nullopt;
+    if (!row || !whole_number_in(row->size) || !whole_number_in(row->count) || number_in(row->type) || number_in(row->redop)) continue;
+    const auto is_block = [](std::span<const std::string_view> words) {
+      return std::ranges::all_of(words, [](std::string_view word) { return word == "N/A" || number_in(word); });
+    };
+    if (whole_number_in(row->root) && std::ranges::all_of(row->blocks, is_block)) return found;
+  }
+  return {};
+}
+
 bool has_old_algbw(std::int64_t bytes, const NcclBlock& block) {
   constexpr double rounding = 0.005;  // of a bandwidth as it is printed
   return block.algbw && block.algbw == block.busbw && gbps_of(bytes, block) > 1.01 * (*block.algbw + rounding);

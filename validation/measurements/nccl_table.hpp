@@ -8,11 +8,18 @@
 
 namespace weft {
 
+// A program of nccl-tests that a line above the rows names.
+struct NcclName {
+  std::size_t line = 0;
+  std::string program, collective = {};  // empty if Weft does not simulate it
+  bool is_alone = false;                 // in its line, as in a folder's listing
+};
+
 // What stands above the rows of one run. A file may hold several, each with a header of its own.
 struct NcclHeader {
-  std::string collective;
-  std::vector<std::string> named = {};  // all collectives whose programs are named, as where the job's script stands above the rows
-  std::string algorithm;                // as weft bench says, whose table this is too
+  std::string collective;            // as weft bench says; from the first row on whatever the run is of
+  std::vector<NcclName> named = {};  // as where the job's script stands above the rows
+  std::string algorithm;             // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   std::map<int, std::string> processes = {};  // by rank
   std::size_t second_run_at = 0;              // line where a rank is listed again, as one of another process; 0: none
@@ -58,6 +65,8 @@ bool is_row(std::span<const std::string_view> words);
 std::size_t block_of(const NcclHeader& header);
 // Nothing if the words are not as many as the columns.
 std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header);
+// A row of all columns that stands behind something else.
+std::optional<RowBehindPrefix> row_behind_prefix(std::string_view line, const NcclHeader& header);
 // Whether rows of one block are of the in-place buffer; nothing where the header does not say it. Of the programs, nccl-tests and weft
 // bench leave out none but the out-of-place block.
 std::optional<bool> is_one_block_in_place(const NcclHeader& header);
@@ -75,8 +84,15 @@ struct NcclQuestion {
   std::string collective = {};
 };
 
-// What was measured by the run whose first row is the first of these lines: by the program's name, else what the user says where the
-// columns allow it, else what the columns say; empty if nothing says it.
-std::string collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked);
+// Empty if nothing says it, or if the run cannot be used for what a line says.
+struct NcclAnswer {
+  std::string collective;
+  std::size_t refused_at = 0;  // line
+  std::string refusal = {};
+};
+
+// What was measured by the run whose first row is the first of these lines: by the program's name where the rows allow it, else what the
+// user says where they allow it, else what the columns say.
+NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked);
 
 }  // namespace weft

@@ -73,6 +73,8 @@ bool has_problem(const NcclRow& row) {
 
 bool asks_in_place(const RowSink& sink) { return sink.options().select && sink.options().select->in_place; }
 
+int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
+
 // At its first row, which is of this line of the file, with all lines from there on.
 void begin_rows(std::size_t first, std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
   const auto refuse = [&](std::size_t line, const std::string& why) {
@@ -82,6 +84,9 @@ void begin_rows(std::size_t first, std::span<const std::string_view> lines, Nccl
     refuse(header.second_run_at,
            "lists a rank for the second time: two runs wrote into this file at once, as of a launcher without MPI; give the output of one");
   if (header.groups.size() > 1) refuse(header.second_group_at, several_groups(header.groups.size()));
+  const NcclAnswer answer = collective_of(lines, header, {ranks_of(header, sink), collective_spelled(sink.options().collective)});
+  header.collective = answer.collective;
+  if (answer.refused_at > 0) refuse(answer.refused_at, answer.refusal);
   bool rows_say = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto words = fields_in(lines[i]);
@@ -95,8 +100,6 @@ void begin_rows(std::size_t first, std::span<const std::string_view> lines, Nccl
     sink.note(fmt::format("does not say of which buffer its one block of times is; taken for the {} one",
                           asks_in_place(sink) ? "in-place" : "out-of-place"));
 }
-
-int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
 
 void read_row(std::size_t line, std::span<const std::string_view> words, const NcclHeader& header, RowSink& sink) {
   const auto found = row_in(words, header);
@@ -150,14 +153,15 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
   std::deque<std::string> joined;  // which some lines are then
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!is_row(fields_in(lines[i]))) {
-      read_header_line(i + 1, trimmed(lines[i]), header, sink);
+      const std::string_view line = trimmed(lines[i]);
+      const auto row = line.starts_with('#') ? std::nullopt : row_behind_prefix(line, header);  // or somebody's comment
+      if (row && !header.is_refused) sink.problem(i + 1, row_behind(*row));
+      read_header_line(i + 1, line, header, sink);
       continue;
     }
     if (!std::exchange(header.has_rows, true)) {
       join_rows(std::span(lines).subspan(i), header, joined);
       begin_rows(i + 1, std::span(lines).subspan(i), header, sink);
-      header.collective = collective_of(std::span(lines).subspan(i), header,
-                                        {.ranks = ranks_of(header, sink), .collective = collective_spelled(sink.options().collective)});
     }
     if (!header.is_refused) read_row(i + 1, fields_in(lines[i]), header, sink);
   }

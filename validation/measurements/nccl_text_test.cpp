@@ -226,7 +226,7 @@ TEST_CASE("nccl-tests: the time is the mean of as many calls back to back as the
 
 TEST_CASE("nccl-tests: a process has as many GPUs as each of its threads has") {
   const auto of_a_process = [](const std::string& parameters) {
-    std::string text = run_of("# Collective test starting: broadcast_perf\n", 16);
+    std::string text = run_of("# Collective test starting: all_reduce_perf\n", 16);
     return parse_nccl(text.replace(text.find("nThread 1 nGpus 1"), 17, parameters)).rows[0].gpus_of_a_process;
   };
   CHECK(of_a_process("nThread 1 nGpus 1") == 1);
@@ -337,4 +337,41 @@ TEST_CASE("nccl-tests: one block of times is of the buffer that the header names
   const Measurements both = parse_nccl(out_of_place + in.substr(in.find("#        in-place")));  // one below the other
   CHECK_FALSE(both.rows.at(1).in_place);
   CHECK(both.rows.at(2).in_place);
+}
+
+TEST_CASE("nccl-tests: a row behind something else is refused where it stands, and what logs print is not") {
+  const std::string table = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  const auto with = [&](const std::string& line) {
+    std::string text = table;
+    return text.insert(text.find("# Out of"), line + "\n");
+  };
+  const std::string row = "1048576 262144 float sum -1 100.0 10.49 10.49 0 110.0 9.53 9.53 N/A";
+  for (const auto& test : {std::pair<std::string, std::string>{"node1: ", "node1:"},
+                           {"node1:", "node1:"},
+                           {"2026-01-02T03:04:05.1Z stdout F ", "stdout F"},
+                           {"node1:1:1 [0] NCCL INFO foo  ", "node1:1:1 [0] NCCL INFO foo"},
+                           {"worker-1  | ", "worker-1  |"}}) {
+    const auto& [before, named] = test;
+    CAPTURE(test.first);
+    const Lines told = {
+        fmt::format("f:11: looks like a row behind \"{}\"; a row must begin with its size: remove what stands before it", named)};
+    CHECK(problems_of_nccl(with(before + row)) == told);
+    const Measurements read = parse_nccl(with(before + row), {.skip_bad = true});
+    CHECK(read.rows.size() == 2);
+    CHECK(read.skipped == told);
+  }
+  for (const std::string line :
+       {"node1:1:1 [0] NCCL INFO AllReduce: opCount 1 count 262144 datatype 7 op 0 root 0 comm 0x5 [nranks=2] 1 2 3 4",
+        "node1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14", "step 10 of 20 took 1 2 float sum -1 100.0",
+        "# 1048576 262144 float sum -1 100.0 10.49 10.49 0 110.0 9.53 9.53 0"}) {
+    CAPTURE(line);
+    CHECK(problems_of_nccl(with(line)).empty());
+  }
+}
+
+TEST_CASE("nccl-tests: a table all of whose lines stand behind a host's name says so of each row") {
+  std::string text = "node1: ";
+  for (const char c : run_of("# Collective test starting: all_reduce_perf\n", 2)) (text += c) += c == '\n' ? "node1: " : "";
+  CHECK(problems_of_nccl(text) ==
+        Lines{"f:10: looks like a row behind \"node1:\"; a row must begin with its size: remove what stands before it"});
 }

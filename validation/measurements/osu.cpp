@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <utility>
 
@@ -37,6 +38,7 @@ struct OsuTable {
   bool is_bandwidth = false;
   bool has_most = false;  // the time of the rank that took longest, behind the mean and the least
   bool has_validation = false;
+  std::size_t columns = 0;   // that the line of their names has at least
   bool is_of_pairs = false;  // osu_mbw_mr, which says below its title how many pairs send at once
   bool is_of_one_pair = false;
   Measurement row;
@@ -87,18 +89,20 @@ void read_pairs_line(std::span<const std::string_view> words, std::size_t line, 
   table.known = table.is_of_one_pair;
 }
 
+bool has_size(const OsuTable& table) { return table.row.collective != "barrier"; }
+
 void read_osu_columns(std::string_view text, std::size_t line, OsuTable& table, RowSink& sink) {
   const std::string_view unit = table.is_of_pairs ? "MB/s" : table.is_bandwidth ? "(MB/s)" : "(us)";
   table.known = text.find(unit) != text.npos && table.is_of_pairs == table.is_of_one_pair;
   table.has_most = text.find("Min Latency") < text.find("Max Latency") && text.find("Max Latency") != text.npos;
   table.has_validation = text.find("Validation") != text.npos;
+  table.columns = (has_size(table) ? 2 : 1) + (table.has_most ? 2 : 0) + (text.find("Iterations") != text.npos ? 1 : 0) +
+                  (table.has_validation ? 1 : 0);
   if (table.known) return;
   sink.problem(line, table.is_of_pairs && !table.is_of_one_pair
                          ? "osu_mbw_mr must say above its columns how many pairs sent: \"# [ pairs: 1 ] [ window size: 64 ]\""
                          : fmt::format("the values must be in {}, the columns are \"{}\"", unit, trimmed(text.substr(1))));
 }
-
-bool has_size(const OsuTable& table) { return table.row.collective != "barrier"; }
 
 std::string_view value_in(const OsuLine& line, const OsuTable& table) {
   const auto words = words_in(line.text);
@@ -106,20 +110,13 @@ std::string_view value_in(const OsuLine& line, const OsuTable& table) {
   return words.size() > at ? words[at] : std::string_view();
 }
 
-// Decimals of the value: OSU prints as many in every row.
-std::size_t decimals_in(const OsuLine& line, const OsuTable& table) {
-  const std::string_view value = value_in(line, table);
-  const auto point = value.find('.');
-  return point == value.npos ? 0 : value.size() - point - 1;
-}
-
-// Whether the last of the rows has fewer decimals than each one before it.
+// Whether the last of the rows has fewer decimals than each one before it: OSU prints as many in every row.
 bool is_last_cut(const std::vector<OsuLine>& rows, const OsuTable& table) {
   constexpr std::size_t fewest = 3;
   if (rows.size() < fewest) return false;
-  const std::size_t decimals = decimals_in(rows.front(), table);
-  return number_in(value_in(rows.back(), table)) && decimals_in(rows.back(), table) < decimals &&
-         std::all_of(rows.begin(), rows.end() - 1, [&](const OsuLine& row) { return decimals_in(row, table) == decimals; });
+  const auto decimals = [&](const OsuLine& row) { return decimals_in(value_in(row, table)); };
+  return number_in(value_in(rows.back(), table)) && decimals(rows.back()) < decimals(rows.front()) &&
+         std::all_of(rows.begin(), rows.end() - 1, [&](const OsuLine& row) { return decimals(row) == decimals(rows.front()); });
 }
 
 void read_row(std::size_t line, std::string_view text, const OsuTable& table, RowSink& sink) {
@@ -129,6 +126,8 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   const auto size = sized ? whole_number_in(words[0]) : 0;
   const auto value = words.size() > (sized ? 1 : 0) ? number_in(words[sized ? 1 : 0]) : std::nullopt;
   if (!size || !value) return sink.problem(line, fmt::format("must be a size in bytes and a number, got \"{}\"", text));
+  if (words.size() < table.columns)
+    return sink.problem(line, fmt::format("must have the {} columns that are named above, got \"{}\": it was cut", table.columns, text));
   if (table.has_validation && words.back() == "Fail")
     return sink.problem(line, "the result was wrong (Validation: Fail); the time of a wrong result is none");
   if (table.is_bandwidth && !(*value > 0))
@@ -151,6 +150,16 @@ bool is_osu_row(std::span<const std::string_view> words) {
          (words.size() == 2 || std::isalpha(static_cast<unsigned char>(words[1].front())) == 0);
 }
 
+// The next row of the table, as wide as the others, behind something else: sizes are powers of two, and values have decimals.
+std::optional<RowBehindPrefix> row_behind_prefix(std::string_view line, const OsuTable& table, const std::vector<OsuLine>& rows) {
+  auto found = behind_prefix(line, rows.empty() ? table.columns : words_in(rows.front().text).size());
+  if (!found || !has_size(table) || found->words.size() < 2) return {};
+  const auto size = whole_number_in(found->words[0]);
+  const auto before = rows.empty() ? std::optional<std::int64_t>(-1) : whole_number_in(words_in(rows.back().text).front());
+  const bool goes_on = size && before && *size > *before && std::has_single_bit(static_cast<std::uint64_t>(*size));
+  return goes_on && number_in(found->words[1]) && decimals_in(found->words[1]) > 0 ? std::move(found) : std::nullopt;
+}
+
 // What another program printed behind the table, such as steps of LAMMPS: other columns, and sizes that do not go on.
 bool ends_table(const OsuLine& line, const std::vector<OsuLine>& rows) {
   if (line.text.starts_with("```")) return !rows.empty();
@@ -164,7 +173,7 @@ void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink&
   for (const OsuLine& row : rows)
     if (&row == &rows.back() && is_last_cut(rows, table))
       sink.problem(row.number, fmt::format("the line was cut: {} has fewer decimals than the values above it, which have {}",
-                                           value_in(row, table), decimals_in(rows.front(), table)));
+                                           value_in(row, table), decimals_in(value_in(rows.front(), table))));
     else
       read_row(row.number, row.text, table, sink);
 }
@@ -216,6 +225,8 @@ void read_osu(std::string_view text, RowSink& sink) {
         read_rows(std::exchange(rows, {}), std::exchange(table, {}), sink);
       else if (is_osu_row(words_in(line)))
         rows.push_back({i + 1, line});
+      else if (const auto row = row_behind_prefix(line, table, rows))
+        sink.problem(i + 1, row_behind(*row));
     }
   }
   read_rows(rows, table, sink);

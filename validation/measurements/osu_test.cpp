@@ -173,7 +173,8 @@ TEST_CASE("OSU: tables of device memory beside those of host memory are systems 
 
 TEST_CASE("OSU: a row whose result was wrong is no measurement") {
   const std::string text =
-      "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)     Validation\n8   8.20   Pass\n16   8.31   Fail\n32   8.41\n";
+      "# OSU MPI Allreduce Latency Test v7.4\n# Size       Avg Latency(us)     Validation\n8   8.20   Pass\n16   8.31   Fail\n32   8.41   "
+      "Pass\n";
   CHECK(problems_of_osu(text) == Lines{"f:4: the result was wrong (Validation: Fail); the time of a wrong result is none"});
   CHECK(parse_osu(text, {.skip_bad = true}).rows.size() == 2);
 }
@@ -185,4 +186,33 @@ TEST_CASE("OSU: a last row of fewer decimals than all others was cut") {
   CHECK(parse_osu(begin + "64  52", {.skip_bad = true}).rows.size() == 3);
   CHECK(parse_osu(begin + "64  52.1").rows.size() == 4);
   CHECK(parse_osu(table(" Allreduce Latency") + "16  21\n32  22.0\n64  52").rows.size() == 4);  // somebody rounded
+}
+
+TEST_CASE("OSU: a row with fewer columns than are named above it was cut") {
+  const std::string begin =
+      "# OSU MPI Broadcast Latency Test v7.4\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "8   6.00   4.80   7.80   1000\n";
+  for (const std::string row : {"16   6.01   4.80   46", "16   6.01   4.80", "16   6.01"}) {
+    CAPTURE(row);
+    CHECK(problems_of_osu(begin + row) ==
+          Lines{fmt::format("f:4: must have the 5 columns that are named above, got \"{}\": it was cut", row)});
+    CHECK(parse_osu(begin + row, {.skip_bad = true}).rows.size() == 1);
+  }
+  CHECK(parse_osu(begin + "16   6.01   4.80   7.81   1000").rows.size() == 2);
+}
+
+TEST_CASE("OSU: a row behind something else is refused where it stands") {
+  const std::string begin = table(" Allreduce Latency");
+  for (const auto& test : {std::pair<std::string, std::string>{"node1: 16   21.5", "node1:"},
+                           {"12:16   21.5", "12:"},
+                           {"2026-01-02T03:04:05Z stdout F 16   21.5", "stdout F"}}) {
+    const auto& [line, before] = test;
+    CAPTURE(test.first);
+    const Lines told = {
+        fmt::format("f:5: looks like a row behind \"{}\"; a row must begin with its size: remove what stands before it", before)};
+    CHECK(problems_of_osu(begin + line + "\n32  22.1\n") == told);
+    CHECK(parse_osu(begin + line + "\n32  22.1\n", {.skip_bad = true}).rows.size() == 2);
+  }
+  for (const std::string line : {"step 10 21.5", "node1: 16 of 32", "took 4 20.5", "Total time: 3 21.5", "[0] MPI startup(): 16 32"})
+    CHECK(problems_of_osu(begin + line + "\n").empty());
 }

@@ -3,6 +3,7 @@
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -102,53 +103,87 @@ std::string without_tags(std::string_view line, std::string_view tag) {
 struct Line {
   std::string text;
   std::string who = {};
+  std::string launcher = {};  // which kinds of prefixes say who
 };
 
 // Several may stand one behind the other: of a pod, of a time, of a rank.
 Line without_prefix(std::string_view text) {
-  std::string who;
+  std::string who, launcher;
   std::string_view tag;
+  std::size_t kind = 0;
   const auto found = [&] {
-    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line, escape_of_markdown, quote_of_markdown})
+    kind = 0;
+    for (const auto find : {tag_of_mpirun, in_brackets, label_of_srun, time_of_line, escape_of_markdown, quote_of_markdown}) {
       if (const Prefix prefix = find(text); prefix.size > 0) return prefix;
+      ++kind;
+    }
     return Prefix{};
   };
   // A line's own tag once more is inside of it.
   for (Prefix prefix = found(); prefix.size > 0 && (tag.empty() || prefix.tag != tag); prefix = found()) {
     text.remove_prefix(prefix.size);
-    if (!prefix.who.empty()) who += fmt::format("{}{}", who.empty() ? "" : " ", prefix.who);
+    if (!prefix.who.empty()) who += fmt::format("{}{}", who.empty() ? "" : " ", prefix.who), launcher += fmt::format(" {}", kind);
     if (!prefix.tag.empty()) tag = prefix.tag;
   }
-  return {without_tags(text, tag), std::move(who)};
+  return {without_tags(text, tag), std::move(who), std::move(launcher)};
 }
 
 // Numbers by their value.
 bool comes_before(const std::string& a, const std::string& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); }
 
-std::string lines_of(const std::vector<Line>& lines, const std::string& who) {
+using Chosen = std::map<std::string, std::string>;  // who, by launcher
+
+// Of one for each launcher, as of runs that followed one another in one file; of launchers that are not among them, of the first one's.
+std::string lines_of(const std::vector<Line>& lines, const Chosen& chosen) {
   std::string out;
   for (const Line& line : lines) {
-    if (line.who.empty() || line.who == who) out += line.text;
+    const auto of_launcher = chosen.find(line.launcher);
+    if (line.who.empty() || line.who == (of_launcher == chosen.end() ? chosen.begin() : of_launcher)->second) out += line.text;
     out += '\n';
   }
   return out;
 }
 
+// "12:" before every line, as of grep -n: numbers that grow from line to line. Ranks begin at 0, or come again.
+std::string without_line_numbers(std::string_view text) {
+  constexpr std::size_t fewest = 8;
+  std::string out;
+  std::size_t lines = 0;
+  std::int64_t last = 0;
+  for (const std::string_view line : lines_in(text)) {
+    const auto end = line.find(':');
+    const auto number = end != line.npos && is_whole(line.substr(0, end)) ? whole_number_in(line.substr(0, end)) : std::nullopt;
+    if (!number || *number <= last) return std::string(text);
+    last = *number, ++lines;
+    out += line.substr(end + 1);
+    out += '\n';
+  }
+  return lines >= fewest ? out : std::string(text);
+}
+
 }  // namespace
 
-std::string without_prefixes(std::string_view text, const std::function<bool(std::string_view)>& hold_table) {
+std::string without_prefixes(std::string_view with_numbers, const std::function<bool(std::string_view)>& hold_table) {
+  const std::string text = without_line_numbers(with_numbers);
   std::vector<Line> lines;
-  std::set<std::string, decltype(&comes_before)> all(comes_before);
+  std::map<std::string, std::set<std::string, decltype(&comes_before)>> all;  // by launcher
   bool any = false;
   for (const std::string_view line : lines_in(text)) {
     lines.push_back(without_prefix(line));
-    any = any || lines.back().text.size() != line.size();
-    if (!lines.back().who.empty()) all.insert(lines.back().who);
+    const auto& [rest, who, launcher] = lines.back();
+    any = any || rest.size() != line.size();
+    if (!who.empty()) all.try_emplace(launcher, comes_before).first->second.insert(who);
   }
-  if (!any) return std::string(text);
-  for (const std::string& who : all)
-    if (std::string out = lines_of(lines, who); hold_table(out)) return out;
-  return lines_of(lines, all.empty() ? "" : *all.begin());
+  if (!any) return text;
+  Chosen chosen;
+  for (const auto& [launcher, of_launcher] : all)
+    for (const std::string& who : of_launcher)
+      if (hold_table(lines_of(lines, {{launcher, who}}))) {
+        chosen.emplace(launcher, who);
+        break;
+      }
+  if (chosen.empty()) chosen.emplace("", all.empty() ? "" : *all.begin()->second.begin());
+  return lines_of(lines, chosen);
 }
 
 std::string without_colours(std::string_view text) {

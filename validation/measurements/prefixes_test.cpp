@@ -102,3 +102,13 @@ TEST_CASE("prefixes: a text without any stays as it is") {
     CHECK(without_prefixes(text, holds_osu) == text);
   }
 }
+
+TEST_CASE("prefixes: numbers of lines are no ranks, and each launcher of a file has a first rank of its own") {
+  std::string numbered, plain;
+  for (int i = 0; i < 9; ++i) {
+    numbered += fmt::format("{}:# OSU   {}  6.0\n", 7 + 3 * i, i);
+    plain += fmt::format("# OSU   {}  6.0\n", i);
+  }
+  CHECK(without_prefixes(numbered, holds_osu) == plain);
+  CHECK(without_prefixes("0: # OSU a\n1: # OSU b\n[1,3]<stdout>:# OSU c\n[1,4]<stdout>:# OSU d\n", holds_osu) == "# OSU a\n\n# OSU c\n\n");
+}
