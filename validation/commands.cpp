@@ -23,6 +23,7 @@
 #include "validation/validate.hpp"
 #include "validation/workload/workload_command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <memory>
@@ -30,8 +31,25 @@
 namespace weft {
 namespace {
 
+// With what another command line of the same name does.
+void describe_bench(CLI::App& app) {
+  bench::describe(app);
+  app.add_option("--workload", "Run the training steps of a scenario for real instead; its own options: weft bench --workload FILE --help")
+      ->type_name("FILE");
+}
+
+bool asks_for_help(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + argc, [](std::string_view a) { return a == "--help" || a == "-h"; });
+}
+
 int bench_or_compare(int argc, char** argv) {
   if (asks_for_workload(argc, argv)) return workload_command(argc, argv, std::cout);
+  if (asks_for_help(argc, argv)) {
+    CLI::App app("", "weft bench");
+    describe_bench(app);
+    std::cout << app.help();
+    return exit_ok;
+  }
   return asks_to_compare(argc, argv) ? compare_command(argc, argv, std::cout) : bench::start_bench(argc, argv);
 }
 
@@ -110,7 +128,7 @@ std::function<int()> declare_calibrate(CLI::App& command) {
       ->check(not_one)
       ->type_name("K");
   command.add_option("--starts", a->starts, "How many starts the search has")->check(CLI::Range(1, 1000))->type_name("N");
-  command.add_option("--seed", a->seed, "Seed of the starts")->type_name("N");
+  add_unsigned(command, "--seed", a->seed, "Seed of the starts");
   return [a] { return calibrate_command(*a, std::cout, std::cerr); };
 }
 
@@ -198,7 +216,7 @@ std::function<int()> declare_train(CLI::App& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("SHARE,...");
-  command.add_option("--seed", a->seed, "Seed of parameters, order of images and sketches")->type_name("N");
+  add_unsigned(command, "--seed", a->seed, "Seed of parameters, order of images and sketches");
   command.add_option("--seeds", a->seeds, "Train so many times, with this seed and those after it")->type_name("N");
   command.add_option("--target", a->target, "Accuracy whose time to reach the summary of several runs gives")->type_name("SHARE");
   command.add_option("--scenario", a->scenario, "Simulate each step on this cluster (JSON)")->type_name("FILE");
@@ -288,7 +306,7 @@ std::span<const Command> validation_commands() {
   static const std::array commands = {
       Command{"advise", "Say which algorithm is fastest at which size, and write it for NCCL and weft bench", declare_advise},
       Command{
-          "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, bench::describe},
+          "bench", "Run an algorithm for real: threads, TCP, MPI, CUDA, NCCL (weft bench --help)", {}, bench_or_compare, describe_bench},
       Command{"calibrate", "Fit a hardware profile to measurements", declare_calibrate},
       Command{"export", "Write a schedule for other programs: MSCCL, MSCCL++, GOAL, Graphviz", declare_exporting},
       Command{"lab", "Build a scenario's fabric on this machine, run it for real and compare (root)", declare_lab},

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -46,6 +47,28 @@ std::string setting_in(const std::string& label, const std::string& key) {
       return label.substr(first, label.find_first_of(",)", first) - first);
     }
   return {};
+}
+
+// Of each collective and number of ranks that some point was fitted to, the sizes of all points, as the profile's whole range has them.
+std::map<std::string, std::map<int, Calibration::Sizes>> sizes_of_points(const Json& calibration) {
+  std::map<std::string, std::map<int, Calibration::Sizes>> out;
+  if (!calibration.contains("residuals") || !calibration.at("residuals").is_array()) return out;
+  using Call = std::tuple<std::string, std::string, int>;  // collective, algorithm, ranks
+  std::map<Call, Calibration::Sizes> sizes;
+  std::set<Call> fitted;
+  for (const Json& point : calibration.at("residuals")) {
+    const Call call(point.at("collective").get<std::string>(), point.value("algorithm", ""), point.at("ranks").get<int>());
+    const Bytes size{point.at("size_bytes").get<std::int64_t>()};
+    auto& [smallest, largest] = sizes.try_emplace(call, Calibration::Sizes{size, size}).first->second;
+    smallest = std::min(smallest, size), largest = std::max(largest, size);
+    if (point.value("fitted", false)) fitted.insert(call);
+  }
+  for (const Call& call : fitted) {
+    const Calibration::Sizes& of_call = sizes.at(call);
+    auto& [smallest, largest] = out[std::get<0>(call)].try_emplace(std::get<2>(call), of_call).first->second;
+    smallest = std::min(smallest, of_call.smallest), largest = std::max(largest, of_call.largest);
+  }
+  return out;
 }
 
 std::string percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
@@ -91,6 +114,12 @@ std::optional<Calibration> calibration_in(const Json& json) {
     out.sizes = sizes_in(list_in<std::string>(valid, "size"));
     if (const auto links = list_in<std::string>(valid, "links"); links.size() == 2)
       out.links.emplace(parse_bandwidth(links[0]), parse_bandwidth(links[1]));
+    if (const auto switches = list_in<int>(valid, "switches"); switches.size() == 2) {
+      out.ways = {.fewest = switches[0], .most = switches[1]};
+      if (const auto links = list_in<std::string>(valid, "switch_links"); links.size() == 2)
+        out.ways->links.emplace(parse_bandwidth(links[0]), parse_bandwidth(links[1]));
+    }
+    out.sizes_on = sizes_of_points(json);
     for (const std::string& collective : out.collectives) {
       if (known_of("ranks_of", collective))
         if (auto ranks = list_in<int>(valid.at("ranks_of"), collective.c_str()); !ranks.empty())
@@ -112,6 +141,34 @@ const std::vector<int>& Calibration::ranks_for(std::string_view collective) cons
 
 const Calibration::Sizes& Calibration::sizes_for(std::string_view collective) const { return value_for(collective, sizes_of, sizes); }
 
+std::map<int, Calibration::Sizes> Calibration::sizes_near(std::string_view collective, int among) const {
+  const auto known = sizes_on.find(std::string(collective));
+  if (known != sizes_on.end())
+    if (const auto above = known->second.lower_bound(among); above != known->second.end()) {
+      if (above->first == among) return {*above};
+      if (above != known->second.begin()) return {*std::prev(above), *above};
+    }
+  return {{0, sizes_for(collective)}};
+}
+
+namespace {
+
+std::string to_text(const std::pair<BitsPerSecond, BitsPerSecond>& rates) {
+  return rates.first == rates.second ? to_string(rates.first) : fmt::format("{} to {}", to_string(rates.first), to_string(rates.second));
+}
+
+void add_beyond_ways(const WaysBetweenServers& fitted, const WaysBetweenServers& here, std::vector<std::string>& out) {
+  if (here.fewest < fitted.fewest || here.most > fitted.most) {
+    const int other = here.most > fitted.most ? here.most : here.fewest;
+    out.push_back(fmt::format("paths over {} (fitted: {}{})", other == 1 ? "1 switch" : fmt::format("{} switches", other), fitted.fewest,
+                              fitted.fewest == fitted.most ? "" : fmt::format(" to {}", fitted.most)));
+  }
+  if (fitted.links && here.links && (here.links->first < fitted.links->first || here.links->second > fitted.links->second))
+    out.push_back(fmt::format("links between switches of {} (fitted: {})", to_text(*here.links), to_text(*fitted.links)));
+}
+
+}  // namespace
+
 std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scenario, std::string_view collective, int ranks) {
   std::vector<std::string> out;
   const auto outside = [](int value, const std::vector<int>& known) {
@@ -127,15 +184,15 @@ std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scen
   const auto other = [&](const char* what, const std::string& name, const std::vector<std::string>& fitted) {
     if (!fitted.empty() && !has(fitted, name)) out.push_back(fmt::format("{} {} (fitted: {})", what, name, fmt::join(fitted, ", ")));
   };
-  other("server", short_name(scenario.server), c.servers);
+  other("server", name_of_links(scenario.server), c.servers);
   other("network", std::string(name_of(scenario.network)), c.networks);
   if (servers > 1 && c.links) {
     const auto& [slowest, fastest] = *c.links;
     const BitsPerSecond link = slowest_endpoint(scenario.fabric.spec);
-    if (link < slowest || fastest < link)
-      out.push_back(fmt::format("links of {} (fitted: {}{})", to_string(link), to_string(slowest),
-                                slowest == fastest ? "" : " to " + to_string(fastest)));
+    if (link < slowest || fastest < link) out.push_back(fmt::format("links of {} (fitted: {})", to_string(link), to_text(*c.links)));
   }
+  if (servers > 1 && c.ways)
+    if (const auto here = ways_between_servers(scenario, ranks)) add_beyond_ways(*c.ways, *here, out);
   if (c.paths.empty()) return out;
   const auto needs = [&](const char* path) {
     if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));
@@ -148,9 +205,13 @@ std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scen
 std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scenario& scenario) {
   const std::string_view collective = row.collective ? name_of(*row.collective) : "";
   std::vector<std::string> out = beyond_scale(c, scenario, collective, row.ranks);
-  const auto& [smallest, largest] = c.sizes_for(collective);
-  if (!row.training && (row.size < smallest || row.size > largest))  // a step has messages of many sizes
-    out.push_back(fmt::format("{} (fitted: {} to {})", to_string(row.size), to_string(smallest), to_string(largest)));
+  if (!row.training)  // a step has messages of many sizes
+    for (const auto& [among, sizes] : c.sizes_near(collective, row.ranks)) {
+      if (row.size >= sizes.smallest && row.size <= sizes.largest) continue;
+      out.push_back(fmt::format("{} (fitted: {} to {}{})", to_string(row.size), to_string(sizes.smallest), to_string(sizes.largest),
+                                sizes == c.sizes_for(collective) ? "" : fmt::format(" on {} ranks", among)));
+      break;
+    }
   if (!row.collective || row.training) return out;
   if (const std::string name(name_of(*row.collective)); !has(c.collectives, name))
     out.push_back(fmt::format("{} (fitted: {})", name, fmt::join(c.collectives, ", ")));
@@ -161,6 +222,10 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
   if (const std::string pattern = setting_in(ran, "algorithm");
       name_in(ran) == "nccl" && !pattern.empty() && !c.patterns.empty() && !has(c.patterns, pattern))
     out.push_back(fmt::format("NCCL's {} (fitted: {})", pattern, fmt::join(c.patterns, ", ")));
+  if (const std::string protocol = setting_in(ran, "protocol"); name_in(ran) == "nccl")
+    for (const NcclProtocol one : {NcclProtocol::ll, NcclProtocol::ll128})
+      if (protocol == name_of(one) && lacks_protocol(scenario.hardware, one, servers_of(scenario, row.ranks) > 1))
+        out.push_back(fmt::format("protocol {} (fitted: NCCL does not have it here)", protocol));
   if (const std::string library = setting_in(row.algorithm, "library");
       !library.empty() && !c.libraries.empty() && !has(c.libraries, library))
     out.push_back(fmt::format("library {} (fitted: {})", library, fmt::join(c.libraries, ", ")));

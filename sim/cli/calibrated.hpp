@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/cases/cases.hpp"
+#include "sim/cli/fitted_cluster.hpp"
 #include "sim/results/result.hpp"
 
 #include <functional>
@@ -20,20 +21,26 @@ struct Calibration {
   std::vector<std::string> libraries;          // of MPI, whose choices were simulated; empty: no measurement asked for any
   std::vector<std::string> patterns;           // that NCCL's calls ran, "ring"; empty: not known
   std::vector<std::string> paths;              // "server" (between GPUs of one), "network"
-  std::vector<std::string> servers, networks;  // short_name, name_of; empty: not known
+  std::vector<std::string> servers, networks;  // name_of_links, name_of; empty: not known
   std::optional<std::pair<BitsPerSecond, BitsPerSecond>> links = {};  // of servers to the network: the slowest and the fastest
   std::vector<int> ranks, nodes;                                      // nodes empty: not known
   std::map<std::string, std::vector<int>> ranks_of;  // by collective; of those that are not there `ranks` are all that is known
+  std::optional<WaysBetweenServers> ways = {};       // nothing: not known
   struct Sizes {
     Bytes smallest, largest;
+    friend bool operator==(const Sizes&, const Sizes&) = default;
   };
   Sizes sizes;
-  std::map<std::string, Sizes> sizes_of;  // likewise
-  int held_out = 0;                       // points
+  std::map<std::string, Sizes> sizes_of;                      // likewise
+  std::map<std::string, std::map<int, Sizes>> sizes_on = {};  // by collective and ranks, of the points that the profile has
+  int held_out = 0;                                           // points
   double median = 0, p95 = 0;
 
   const std::vector<int>& ranks_for(std::string_view collective) const;
   const Sizes& sizes_for(std::string_view collective) const;
+  // Those on as many ranks, and between two numbers of ranks those on each of both, by ranks. Where the points do not say it, those of
+  // the collective, by 0.
+  std::map<int, Sizes> sizes_near(std::string_view collective, int ranks) const;
 };
 
 // Of the object "calibration" of a profile; nothing if it does not say what it is valid for.

@@ -1,5 +1,7 @@
 #include "sim/cli/calibrated.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 using namespace weft;
@@ -79,6 +81,87 @@ TEST_CASE("calibrated: so are sizes, and of as many ranks the servers that they 
   scenario.placement.policy = PlacementPolicy::round_robin;
   CHECK(beyond_scale(*c, scenario, "alltoall", 2).empty());  // one on each of two
   CHECK(beyond_scale(*c, scenario, "alltoall", 8) == Lines{"8 servers (fitted: 2, 4)"});
+}
+
+TEST_CASE("calibrated: sizes are covered by those that were fitted on as many ranks, and between two numbers of ranks by those on both") {
+  Json of_two = calibration;
+  of_two["residuals"] = Json::array();
+  const auto add = [&](int ranks, std::int64_t size, bool fitted) {
+    of_two["residuals"].push_back(
+        {{"collective", "allreduce"}, {"algorithm", ""}, {"ranks", ranks}, {"size_bytes", size}, {"fitted", fitted}});
+  };
+  for (const int size : {8, 1024, 1 << 20}) add(2, size, true);
+  add(8, 1024, true), add(8, 4096, false);
+  add(4, 1 << 20, false);  // a scale that was held out
+  const auto c = calibration_in(of_two);
+  Row row = row_of(8, 1_MiB);
+  row.collective = Collective::allreduce;
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"1MiB (fitted: 1KiB to 4KiB on 8 ranks)"});
+  row.ranks = 4;
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"1MiB (fitted: 1KiB to 4KiB on 8 ranks)"});
+  row.ranks = 2;
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  row.size = 2_MiB;
+  CHECK(beyond(*c, row, Scenario{}) == Lines{"2MiB (fitted: 8B to 1MiB)"});
+  row.ranks = 4, row.size = 4_KiB;
+  CHECK(beyond(*c, row, Scenario{}).empty());
+  of_two["residuals"] = {"much"};  // written by hand
+  CHECK(!calibration_in(of_two));
+}
+
+TEST_CASE("calibrated: paths over more switches than were fitted are named, and links of other rates between those") {
+  Json of_star = calibration;
+  of_star["valid_for"]["switches"] = {1, 1};
+  Scenario scenario;
+  scenario.fabric.spec = Star{.nodes = 8};
+  CHECK(beyond_scale(*calibration_in(of_star), scenario, "allreduce", 8).empty());
+  scenario.fabric.spec = FatTree{.k = 4, .host_link = {100_Gbps, 1_us}, .fabric_link = {50_Gbps, 1_us}};  // two nodes on a switch
+  CHECK(beyond_scale(*calibration_in(of_star), scenario, "allreduce", 2).empty());
+  CHECK(beyond_scale(*calibration_in(of_star), scenario, "allreduce", 4) == Lines{"paths over 3 switches (fitted: 1)"});
+  CHECK(beyond_scale(*calibration_in(of_star), scenario, "allreduce", 8) == Lines{"paths over 5 switches (fitted: 1)"});
+  CHECK(beyond_scale(*calibration_in(calibration), scenario, "allreduce", 8).empty());  // nothing is known
+  of_star["valid_for"]["switches"] = {1, 5}, of_star["valid_for"]["switch_links"] = {"100Gbps", "200Gbps"};
+  CHECK(beyond_scale(*calibration_in(of_star), scenario, "allreduce", 8) ==
+        Lines{"links between switches of 50Gbps (fitted: 100Gbps to 200Gbps)"});
+}
+
+TEST_CASE("calibrated: a server of other links than its preset has is another one") {
+  Json of_dgx = calibration;
+  of_dgx["valid_for"].update({{"servers", {"dgx_h100"}}, {"paths", {"server"}}});
+  Scenario scenario;
+  scenario.server = server_preset("dgx_h100");
+  scenario.fabric.spec = Star{.nodes = 1};
+  scenario.server.processor = HostProcessor::amd, scenario.server.wiring = Wiring::rails;
+  CHECK(beyond_scale(*calibration_in(of_dgx), scenario, "allreduce", 8).empty());
+  const auto link = std::ranges::find(scenario.server.links, "gpu0", &ServerLink::from);
+  REQUIRE(link != scenario.server.links.end());
+  link->pcie.reset();
+  link->bandwidth = 800_Gbps, link->latency = 300_ns;
+  const std::string name = fmt::format("dgx_h100 with other links: gpu0-{} 800Gbps 300ns", link->to);
+  CHECK(beyond_scale(*calibration_in(of_dgx), scenario, "allreduce", 8) == Lines{fmt::format("server {} (fitted: dgx_h100)", name)});
+  of_dgx["valid_for"]["servers"] = {name};
+  CHECK(beyond_scale(*calibration_in(of_dgx), scenario, "allreduce", 8).empty());
+  for (const std::string& preset : server_presets()) CHECK(name_of_links(server_preset(preset)) == preset);
+  CHECK(name_of_links(cpu_host({.cores = 8, .nics = 2, .cores_per_l3 = 2})) == "cpu_host");
+}
+
+TEST_CASE("calibrated: a protocol that NCCL does not have by the fit is named") {
+  Json of_nccl = calibration;
+  of_nccl["valid_for"]["algorithms"] = {"nccl"};
+  const auto c = calibration_in(of_nccl);
+  Scenario scenario;
+  Row row = row_of(4, 64_KiB);
+  row.algorithm = "nccl(algorithm=tree,protocol=ll128,pieces=2)";
+  CHECK(beyond(*c, row, scenario).empty());
+  scenario.hardware.ll128_bias = 0.2;
+  CHECK(beyond(*c, row, scenario) == Lines{"protocol ll128 (fitted: NCCL does not have it here)"});
+  scenario.hardware.biases_of = BiasesOf::calls_in_a_server;
+  CHECK(beyond(*c, row, scenario).empty());
+  scenario.hardware.biases_of = BiasesOf::all_calls;
+  row.algorithm = "nccl(algorithm=tree,protocol=ll)";
+  CHECK(beyond(*c, row, scenario).empty());
+  scenario.hardware.ll_bias = 0.1;
+  CHECK(beyond(*c, row, scenario) == Lines{"protocol ll (fitted: NCCL does not have it here)"});
 }
 
 TEST_CASE("calibrated: of an algorithm that chooses, what it chose may be what was fitted") {

@@ -21,6 +21,12 @@ namespace {
 constexpr std::array<std::string_view, 4> formats = {"msccl", "mscclpp", "goal", "dot"};
 constexpr std::array<std::string_view, 3> protocols = {"Simple", "LL", "LL128"};
 
+constexpr const char *usual_protocol = "Simple", *usual_size = "1MiB", *usual_dtype = "float32";
+
+std::string protocol_of(const ExportArguments& a) { return a.protocol.value_or(usual_protocol); }
+std::string size_of_message(const ExportArguments& a) { return a.size.value_or(usual_size); }
+std::string dtype_of_elements(const ExportArguments& a) { return a.dtype.value_or(usual_dtype); }
+
 template <class Names>
 void require_name(const char* flag, const std::string& found, const Names& names, std::vector<std::string>& problems) {
   std::vector<std::string> allowed;
@@ -55,9 +61,39 @@ void refuse(const std::vector<std::string>& problems) {
   if (!problems.empty()) throw InputError(problems);
 }
 
+bool has_root(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
+
+// What is given and changes nothing in this format, or of this algorithm.
+std::vector<std::string> idle_options(const ExportArguments& a, const Request& q) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* flag, const std::string& what, const auto& got) {
+    out.push_back(fmt::format("weft export: {}: {}, got {}", flag, what, got));
+  };
+  const auto is_of = [&](const char* flag, const std::optional<std::string>& given, const char* of) {
+    if (given) add(flag, fmt::format("is of {}, --as {} has none", of, a.format), *given);
+  };
+  const Algorithm* known = find_algorithm(q.collective, q.algorithm);
+  if (a.format == "goal" || a.format == "dot") is_of("--protocol", a.protocol, "msccl and mscclpp");
+  if (a.format != "goal") {
+    if (known == nullptr || !known->takes_inner) is_of("--size", a.size, "goal and two_level");
+    is_of("--dtype", a.dtype, "goal");
+    is_of("--reduce-rate", a.reduce_rate.empty() ? std::nullopt : std::optional(a.reduce_rate), "goal");
+  }
+  if (known == nullptr) return out;
+  if (a.root && !has_root(q.collective)) add("--root", fmt::format("{} has no root", name_of(q.collective)), *a.root);
+  if (a.root && has_root(q.collective) && !a.file.empty() && *a.root != q.root)
+    add("--root", fmt::format("must be the {} of {}", q.root, a.file), *a.root);
+  if (a.group != 0 && known->staggers && a.channels == 1)
+    add("--group", fmt::format("{} {} in one channel is the same in groups; give --channels too", q.algorithm, name_of(q.collective)),
+        a.group);
+  if (a.switches != 0 && q.algorithm != "hdrm")
+    add("--switches", fmt::format("{} {} is placed on no BiGraph", q.algorithm, name_of(q.collective)), a.switches);
+  return out;
+}
+
 // With what has been found wrong before.
 Request export_request(const ExportArguments& a, std::vector<std::string> problems) {
-  Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root};
+  Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root.value_or(0)};
   q.settings = {.group = a.group,
                 .servers = a.servers,
                 .channels = a.channels,
@@ -76,16 +112,18 @@ Request export_request(const ExportArguments& a, std::vector<std::string> proble
     if (!a.ranks) q.ranks = s->ranks;
   }
   if (a.channels < 1) problems.push_back(fmt::format("weft export: --channels: must be at least 1, got {}", a.channels));
-  if (a.switches > 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
+  if (a.switches != 0) q.bigraph = BiGraphShape{.switches = a.switches, .nodes_per_switch = q.ranks / a.switches};
   if (a.file.empty() && !a.ranks) problems.push_back("weft export: -n: missing: the number of ranks");
   // As many as are read back in every format. A ring of them is 0.4 to 1 GB of text, which grows with their square.
   if (a.ranks && (*a.ranks < 1 || *a.ranks > max_mscclpp_gpus))
     problems.push_back(fmt::format("weft export: -n: must be 1 to {}, got {}", max_mscclpp_gpus, *a.ranks));
   Bytes size;
-  noting("--size", problems, [&] { size = parse_bytes(a.size); });
+  noting("--size", problems, [&] { size = parse_bytes(size_of_message(a)); });
   if (collective_named(a.collective) && find_algorithm(q.collective, q.algorithm) == nullptr)
     for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
-  refuse(problems);
+  const bool fits_so_far = problems.empty();
+  for (std::string& problem : idle_options(a, q)) problems.push_back(std::move(problem));
+  if (!fits_so_far) refuse(problems);
   if (const Algorithm* known = find_algorithm(q.collective, q.algorithm);
       known != nullptr && known->chooses != nullptr && !known->takes_inner)
     problems.push_back(
@@ -101,7 +139,7 @@ std::string said_of_size(const Request& q, const ExportArguments& a) {
   const Algorithm& algorithm = *find_algorithm(q.collective, q.algorithm);
   if (algorithm.takes_inner && a.inner.empty())
     return fmt::format("weft export: {} has {} among the leaders, as weft run does at {}: give another --size, or --inner\n", a.algorithm,
-                       q.settings.inner, a.size);
+                       q.settings.inner, size_of_message(a));
   if (algorithm.cuts_itself)
     return fmt::format(
         "weft export: {} is written with {} in {}; weft run takes what NCCL chooses for the size, which its rows name: give that as "
@@ -119,17 +157,18 @@ GoalOptions goal_options(const ExportArguments& a) {
   std::vector<std::string> problems;
   GoalOptions options;
   noting("--dtype", problems, [&] {
-    const auto dtype = dtype_named(a.dtype);
+    const auto dtype = dtype_named(dtype_of_elements(a));
     std::vector<std::string> names;
     for (const DType one : all_dtypes()) names.emplace_back(name_of(one));
-    if (!dtype) throw InputError(unknown_name("type", a.dtype, names));
+    if (!dtype) throw InputError(unknown_name("type", dtype_of_elements(a), names));
     options.dtype = *dtype;
   });
   noting("--size", problems, [&] {
-    const Bytes bytes = parse_bytes(a.size);
+    const Bytes bytes = parse_bytes(size_of_message(a));
     const auto unit = static_cast<std::int64_t>(size_of(options.dtype));
     if (bytes.count % unit != 0)
-      throw InputError(fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", unit, a.dtype, a.size));
+      throw InputError(
+          fmt::format("must be a multiple of {} bytes, the size of a {}, got \"{}\"", unit, dtype_of_elements(a), size_of_message(a)));
     options.elements = bytes.count / unit;
   });
   if (!a.reduce_rate.empty())
@@ -150,7 +189,7 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command.add_option("-n,--ranks", a.ranks, "Number of ranks; by default those of --file");
   command.add_option("--as", a.format, fmt::format("Format to write: {}", fmt::join(formats, ", ")))->capture_default_str();
   command.add_option("--file", a.file, "A schedule of MSCCL (XML) or MSCCL++ (JSON) instead of an algorithm")->type_name("SCHEDULE");
-  command.add_option("--root", a.root, "Root rank of broadcast and reduce")->capture_default_str();
+  command.add_option("--root", a.root, "Root rank of broadcast and reduce")->default_str("0");
   command.add_option("--channels", a.channels, "Number of channels: parts of the message that run side by side")->capture_default_str();
   command.add_option("--pieces", a.pieces, "Number of pieces into which each part is cut to be pipelined");
   command.add_option("--group", a.group, "Ranks in a group, such as the GPUs of a server");
@@ -163,10 +202,10 @@ void declare_export(CLI::App& command, ExportArguments& a) {
   command
       .add_option("--protocol", a.protocol,
                   fmt::format("msccl, mscclpp: protocol, one of {}; LL128 is only MSCCL's", fmt::join(protocols, ", ")))
-      ->capture_default_str();
+      ->default_str(usual_protocol);
   command.add_option("--size", a.size, "goal: size of the message; two_level: that for which it chooses its --inner")
-      ->capture_default_str();
-  command.add_option("--dtype", a.dtype, "goal: data type of the elements")->capture_default_str();
+      ->default_str(usual_size);
+  command.add_option("--dtype", a.dtype, "goal: data type of the elements")->default_str(usual_dtype);
   command.add_option("--reduce-rate", a.reduce_rate, "goal: rate of reductions, such as 100GBps; by default they take no time");
   command.add_option("-o,--output", a.output, "File to write instead of standard output")->type_name("FILE");
   command.add_flag("--force", a.force, "Replace a file that is not an exported schedule");
@@ -175,8 +214,8 @@ void declare_export(CLI::App& command, ExportArguments& a) {
 int export_command(const ExportArguments& a, std::ostream& out, std::ostream& err) {
   std::vector<std::string> problems;
   require_name("--as", a.format, formats, problems);
-  require_name("--protocol", a.protocol, protocols, problems);
-  if (a.format == "mscclpp" && a.protocol == "LL128")
+  require_name("--protocol", protocol_of(a), protocols, problems);
+  if (a.format == "mscclpp" && protocol_of(a) == "LL128")
     problems.push_back("weft export: --protocol: must be Simple or LL for mscclpp, got LL128");
   if (!a.output.empty()) {
     refuse(problems);
@@ -192,8 +231,8 @@ int export_command(const ExportArguments& a, std::ostream& out, std::ostream& er
   refuse(problems);
   std::string text;
   noting("--as", problems, [&] {
-    if (a.format == "msccl") text = to_msccl_xml(schedule, {.protocol = a.protocol});
-    if (a.format == "mscclpp") text = to_mscclpp_json(schedule, {.protocol = a.protocol});
+    if (a.format == "msccl") text = to_msccl_xml(schedule, {.protocol = protocol_of(a)});
+    if (a.format == "mscclpp") text = to_mscclpp_json(schedule, {.protocol = protocol_of(a)});
     if (a.format == "dot") text = to_dot(schedule);
   });
   refuse(problems);

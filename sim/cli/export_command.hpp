@@ -10,11 +10,11 @@
 namespace weft {
 
 struct ExportArguments {
-  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, protocol = "Simple", output = {}, inner = {},
-              up = {}, down = {};
-  std::string size = "1MiB", dtype = "float32", reduce_rate = {};
-  std::optional<int> ranks = {};  // by default those of the file
-  int root = 0, group = 0, servers = 0, nics = 0, channels = 1, pieces = 0;
+  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, output = {}, inner = {}, up = {}, down = {};
+  std::optional<std::string> protocol = {}, size = {}, dtype = {};  // by default Simple, 1MiB, float32
+  std::string reduce_rate = {};
+  std::optional<int> ranks = {}, root = {};  // by default those of the file; else root 0
+  int group = 0, servers = 0, nics = 0, channels = 1, pieces = 0;
   int switches = 0;  // of the BiGraph, for hdrm
   bool force = false;
 };

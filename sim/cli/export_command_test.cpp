@@ -114,6 +114,33 @@ TEST_CASE("what cannot be exported is refused with all problems") {
   CHECK_THROWS_WITH_AS(exported({.ranks = 4, .channels = 70000}), "weft export: --channels: must be 1 to 65536, got 70000", InputError);
 }
 
+TEST_CASE("options that change nothing in the format, or of the algorithm, are refused, all at once") {
+  CHECK_THROWS_WITH_AS(exported({.format = "goal", .protocol = "LL", .ranks = 4, .root = 3, .group = 2, .servers = 2, .switches = 2}),
+                       "weft export: --protocol: is of msccl and mscclpp, --as goal has none, got LL\n"
+                       "weft export: --root: allreduce has no root, got 3\n"
+                       "weft export: --group: ring allreduce in one channel is the same in groups; give --channels too, got 2\n"
+                       "weft export: --switches: ring allreduce is placed on no BiGraph, got 2\n"
+                       "weft export: --servers: ring allreduce has no servers, got 2",
+                       InputError);
+  CHECK_THROWS_WITH_AS(exported({.format = "dot", .protocol = "Simple", .ranks = 4}),
+                       "weft export: --protocol: is of msccl and mscclpp, --as dot has none, got Simple", InputError);
+  CHECK_THROWS_WITH_AS(exported({.size = "1KiB", .dtype = "float16", .reduce_rate = "1GBps", .ranks = 4}),
+                       "weft export: --size: is of goal and two_level, --as msccl has none, got 1KiB\n"
+                       "weft export: --dtype: is of goal, --as msccl has none, got float16\n"
+                       "weft export: --reduce-rate: is of goal, --as msccl has none, got 1GBps",
+                       InputError);
+  CHECK(exported({.ranks = 4, .group = 2, .channels = 2}) != exported({.ranks = 4, .channels = 2}));
+  CHECK(exported({.algorithm = "binomial_tree", .collective = "broadcast", .ranks = 4, .root = 3}) !=
+        exported({.algorithm = "binomial_tree", .collective = "broadcast", .ranks = 4}));
+  CHECK_FALSE(exported({.algorithm = "hdrm", .ranks = 8, .switches = 4}).empty());
+  const ScratchFolder folder;
+  const std::string file = (folder / "tree.xml").string();
+  CHECK(exported({.algorithm = "binomial_tree", .collective = "broadcast", .output = file, .ranks = 4, .root = 3}).empty());
+  CHECK_FALSE(exported({.file = file, .root = 3}).empty());
+  CHECK_THROWS_WITH_AS(exported({.file = file, .root = 1}), fmt::format("weft export: --root: must be the 3 of {}, got 1", file).c_str(),
+                       InputError);
+}
+
 TEST_CASE("more ranks than a schedule is read with are refused at once, in every format") {
   for (const char* format : {"msccl", "mscclpp", "goal", "dot"}) {
     CAPTURE(format);

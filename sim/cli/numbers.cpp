@@ -35,4 +35,13 @@ NumberCheck number_above_zero() {
   };
 }
 
+CLI::Option* add_unsigned(CLI::App& command, const std::string& flag, std::uint64_t& value, const std::string& does) {
+  const auto read = [&value](const CLI::results_t& written) {
+    const auto number = number_in<std::uint64_t>(written.back());
+    value = number.value_or(value);
+    return number.has_value();
+  };
+  return command.add_option(flag, read, does)->type_name("N");
+}
+
 }  // namespace weft

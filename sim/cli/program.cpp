@@ -201,6 +201,7 @@ int run_chosen(int argc, char** argv, MoreCommands more_commands) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help, --version
+    if (app.get_subcommands().empty() && !app.remaining().empty()) refuse_unknown(app);
     return app.exit(done);
   } catch (const CLI::ConversionError& error) {
     refuse_unknown(app);

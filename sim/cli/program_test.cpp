@@ -190,6 +190,10 @@ TEST_CASE("bad input exits with 2 and says where, before anything runs") {
       {"run " + good + " --what-if=0", "weft: --what-if: must be a whole number from 1 to 16, got 0\n"},
       {"run " + good + " --what-if=abc", "weft: --what-if: must be a whole number from 1 to 16, got abc\n"},
       {"tune " + good + " --seed abc", "weft tune: --seed: must be a whole number that is not negative, got abc\n"},
+      {"tune " + good + " --seed -1", "weft tune: --seed: must be a whole number that is not negative, got -1\n"},
+      {"train --seed -1", "weft train: --seed: must be a whole number that is not negative, got -1\n"},
+      {"calibrate " + good + " --scenario " + good + " --seed -1",
+       "weft calibrate: --seed: must be a whole number that is not negative, got -1\n"},
       {"train --momentum abc", "weft train: --momentum: must be a number, got abc\n"},
       {"lab " + good + " --time 0", "weft: --time: must be a number of more than 0, got 0\n"},
       {"run --program " + good, "--program: names no trace: " + good + " is a scenario\n"},
@@ -328,6 +332,26 @@ TEST_CASE("show, schema, list and version print what they promise") {
   CHECK(weft_program("--version").printed.starts_with("weft "));
   CHECK(weft_program("--version").status == 0);
   CHECK(weft_program("run --help").status == 0);
+}
+
+TEST_CASE("help for a command that is not there is no help, but says so") {
+  const Ran without = weft_program("sweep"), with = weft_program("sweep --help");
+  CHECK(with.status == 2);
+  CHECK(with.printed == without.printed);
+  CHECK(with.printed.starts_with("weft: unknown command \"sweep\""));
+  CHECK(weft_program("--help").status == 0);
+}
+
+TEST_CASE("that weft bench runs a scenario's training steps is found in its help, the manual page and the completion") {
+  for (const char* command : {"bench --help", "bench -h", "help bench"}) {
+    CAPTURE(command);
+    const Ran ran = weft_program(command);
+    CHECK(ran.status == 0);
+    CHECK(ran.printed.find("weft bench --workload FILE --help") != std::string::npos);
+  }
+  CHECK(weft_program("help --man").printed.find("\\fB\\-\\-workload\\fR \\fIFILE\\fR") != std::string::npos);
+  CHECK(weft_program("completion bash").printed.find(" --workload ") != std::string::npos);
+  CHECK(weft_program("bench --workload x.json --help").printed.find("--stream-rate") != std::string::npos);
 }
 
 TEST_CASE("help explains each command, the manual page and the completion know all of them") {

@@ -3,6 +3,7 @@
 #include "kernels/base/gather.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/job_of_ranks.hpp"
+#include "sim/cli/numbers.hpp"
 #include "sim/cli/tune_text.hpp"
 #include "sim/files/files.hpp"
 #include "sim/results/output_files.hpp"
@@ -147,7 +148,7 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
   command.add_option("--method", a.method, "How to search: ensemble, grid, population, bayesian, hyperband")->type_name("NAME");
   command.add_option("--evaluations,--budget", a.evaluations, "How many points are simulated at most")->type_name("N");
   command.add_option("--batch", a.batch, "Points that are asked for before results are known: what may run at once")->type_name("N");
-  command.add_option("--seed", a.seed, "Seed of the search")->type_name("N");
+  add_unsigned(command, "--seed", a.seed, "Seed of the search");
   command.add_option("-o,--output", a.output, "Write evaluations.csv, best.json (ready to run) and tune.json into this folder")
       ->type_name("DIR");
   command.add_flag("--resume", a.resume, "Do not simulate again what DIR/evaluations.csv has");

@@ -119,8 +119,9 @@ bool is_fitted(const Calibration& calibration, const Scenario& scenario, const A
 std::string how_sure(const Advisor& a, const AdvisedRange& range, const std::optional<Calibration>& calibration) {
   if (range.alone) return "alone";
   if (!calibration || calibration->held_out == 0) return "by the model";
-  const auto& [smallest, largest] = calibration->sizes_for(name_of(a.scenario().workload.collective));
-  if (range.to < smallest || range.from > largest) return "by the model";
+  const Workload& workload = a.scenario().workload;
+  for (const auto& [ranks, sizes] : calibration->sizes_near(name_of(workload.collective), workload.ranks))
+    if (range.to < sizes.smallest || range.from > sizes.largest) return "by the model";
   for (const std::size_t each : {range.candidate, range.runner_up})
     if (!is_fitted(*calibration, a.scenario(), a.candidates()[each])) return "by the model";
   if (range.ahead > calibration->p95) return "sure";

@@ -43,6 +43,20 @@ TEST_CASE("advice: candidates are algorithms of the collective, each with its se
   CHECK(std::ranges::any_of(candidates, is_nccl));
 }
 
+TEST_CASE("advice: a protocol of NCCL that the profile's fit found not to be there is no candidate") {
+  Scenario s = star_of(4);
+  s.server = server_preset("dgx_h100");
+  s.workload.ranks = 32;
+  const auto has_ll128 = [&] {
+    return std::ranges::any_of(advise_candidates(s), [](const AlgorithmChoice& c) { return c.settings.protocol == NcclProtocol::ll128; });
+  };
+  CHECK(has_ll128());
+  s.hardware.ll128_bias = 0.2;
+  CHECK_FALSE(has_ll128());
+  s.workload.ranks = 8;  // the bias is of calls between servers
+  CHECK(has_ll128());
+}
+
 TEST_CASE("advice: candidates are those of the scenario's list where it has several, each in all its settings") {
   Scenario s = star_of(6);
   s.server = server_preset("two_nic");

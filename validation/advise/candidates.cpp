@@ -2,6 +2,7 @@
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/nccl_question.hpp"
+#include "sim/cli/fitted_cluster.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/advise/advise.hpp"
 
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-// All that NCCL chooses among by itself, at some size.
+// All that NCCL chooses among by itself, at some size, but for protocols that the profile's fit found not to be there.
 std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario, const AlgorithmChoice& nccl) {
   if (!algorithm_problems(scenario, nccl, "").empty()) return {};
   const auto fabric = build(scenario.fabric.spec, scenario.server);
@@ -21,8 +22,10 @@ std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario, const 
       nccl_question({scenario, scenario.hardware, *fabric, placement, {}}, with_server_defaults(scenario, nccl).settings);
   std::vector<AlgorithmSettings> out;
   for (const Bytes size : {Bytes{1}, Bytes{std::numeric_limits<std::int64_t>::max()}})
-    for (const Regime& regime : nccl_regimes(question, size))
+    for (const Regime& regime : nccl_regimes(question, size)) {
+      if (lacks_protocol(scenario.hardware, regime.protocol, question.servers > 1)) continue;
       out.push_back({.channels = 0, .nccl = regime.pattern, .protocol = regime.protocol});
+    }
   return out;
 }
 

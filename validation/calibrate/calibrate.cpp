@@ -183,8 +183,21 @@ bool is_found_beside(const CalibrateArguments& a) {
   return !a.output.empty() && profile.extension() == ".json" && profile.parent_path().lexically_normal() == beside.lexically_normal();
 }
 
-std::string scenario_text(const OpenScenario& open, const FitResult& result, const CalibrateArguments& a) {
+// A star grows with what is measured: as many nodes as the largest scale that was fitted has.
+int most_nodes(const std::vector<FitPoint>& points, const Server& server) {
+  const int gpus = server.gpu_count();
+  int out = 0;
+  for (const FitPoint& p : points)
+    if (p.fitted) out = std::max({out, p.setup.nodes, p.setup.from < 0 ? (p.setup.ranks + gpus - 1) / gpus : 0});
+  return out;
+}
+
+std::string scenario_text(const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result,
+                          const CalibrateArguments& a) {
   Json out = open.left_open(values_of(result));
+  const Scenario& fitted = open.scenario();
+  if (const auto* star = std::get_if<Star>(&fitted.fabric.spec))
+    if (const int nodes = most_nodes(points, fitted.server); nodes > star->nodes) out["fabric"]["nodes"] = nodes;
   Json written = HardwareForm::write(fitted_hardware(open, result));
   written.erase("profile");  // all values are there: the scenario needs no other profile, and has the calibration of none
   out["hardware"] = is_found_beside(a) ? Json(std::filesystem::path(a.output).stem().string()) : std::move(written);
@@ -196,7 +209,7 @@ std::string scenario_text(const OpenScenario& open, const FitResult& result, con
 void write_outputs(const CalibrateArguments& a, const OpenScenario& open, const std::vector<FitPoint>& points, const FitResult& result) {
   if (!a.scenario_output.empty()) {
     make_folder_of(a.scenario_output);
-    write_file(a.scenario_output, scenario_text(open, result, a));
+    write_file(a.scenario_output, scenario_text(open, points, result, a));
   }
   if (a.output.empty()) return;
   const std::filesystem::path profile(a.output);

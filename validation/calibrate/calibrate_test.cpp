@@ -327,6 +327,31 @@ TEST_CASE("calibrate: the scenario is written with what was fitted, and names th
   CHECK(problems_of([&] { calibrate_command(arguments, out, err); }).size() == 1);
 }
 
+TEST_CASE("calibrate: a star is written with as many nodes as the largest scale that was fitted, and its profile knows of one switch") {
+  const ScratchFolder folder;
+  const auto scenario = folder.file("pair.json", pair_scenario).string();
+  std::string csv = "ranks,collective,algorithm,size_bytes,time_us\n";
+  for (const int ranks : {2, 8})
+    for (std::int64_t size = 1 << 10; size <= 1 << 20; size *= 4)
+      csv += fmt::format("{},allreduce,ring,{},{}\n", ranks, size, ranks * (6 + 1e-4 * static_cast<double>(size)));
+  const std::string written = (folder / "fitted.json").string(), profile = (folder / "hardware" / "mine.json").string();
+  std::ostringstream out, err;
+  calibrate_command({.data = {folder.file("data.csv", csv).string()},
+                     .scenario = scenario,
+                     .fit = {"send_overhead"},
+                     .output = profile,
+                     .folds = 0,
+                     .starts = 1,
+                     .scenario_output = written},
+                    out, err);
+  const Scenario read = load_cases(written).front().scenario;
+  CHECK(std::get<Star>(read.fabric.spec).nodes == 8);
+  CHECK(read.workload.ranks == 8);
+  const Json valid = Json::parse(read_file(profile)).at("calibration").at("valid_for");
+  CHECK(valid.at("switches") == Json({1, 1}));
+  CHECK_FALSE(valid.contains("switch_links"));
+}
+
 TEST_CASE("calibrate: what the scenario leaves open stays open in the one that is written") {
   const ScratchFolder folder;
   const auto scenario = folder.file("pair.json", R"({"schema": 1, "name": "pair",

@@ -1,6 +1,8 @@
 #include "validation/fit/profile_text.hpp"
 
 #include "models/fabric/fabric_spec.hpp"
+#include "models/server/server_fabric.hpp"
+#include "sim/cli/fitted_cluster.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "validation/fit/rounding.hpp"
 #include "validation/fit/sized_costs.hpp"
@@ -18,6 +20,43 @@ Json spread_of(const Spread& s) {
   return {{"starts", s.starts},
           {"median", {four_decimals(s.min_median), four_decimals(s.max_median)}},
           {"p95", {four_decimals(s.min_p95), four_decimals(s.max_p95)}}};
+}
+
+// Where the ranks of the measurement sat, as the simulator places them.
+std::vector<int> places_of(const MeasuredSetup& e, const Scenario& cluster) {
+  if (e.from >= 0) return {e.from, e.to};
+  const int gpus = cluster.server.gpu_count();
+  const bool linear = cluster.placement.policy == PlacementPolicy::linear;
+  if (!linear) return place(cluster.placement, e.ranks, cluster.fabric.spec, cluster.server);
+  std::vector<int> out;
+  const int of_each = e.of_each_node > 0 && e.of_each_node < gpus ? e.of_each_node : gpus;
+  for (int rank = 0; rank < e.ranks; ++rank) out.push_back(rank / of_each * gpus + rank % of_each);
+  return out;
+}
+
+// Over how many network switches the calls went that were fitted, and what links are between those.
+void add_ways(const std::vector<FitPoint>& points, const Scenario& cluster, Json& valid) {
+  std::optional<WaysBetweenServers> all;
+  std::set<std::vector<int>> known;
+  for (const FitPoint& p : points) {
+    if (!p.fitted || p.setup.nodes == 1) continue;
+    std::vector<int> places;
+    try {
+      places = places_of(p.setup, cluster);
+    } catch (const InputError&) {  // of a star that grew
+      continue;
+    }
+    if (!known.insert(places).second) continue;
+    const auto ways = ways_between_servers(cluster, places);
+    if (!ways) continue;
+    if (all)
+      all->include(*ways);
+    else
+      all = ways;
+  }
+  if (!all) return;
+  valid["switches"] = {all->fewest, all->most};
+  if (all->links) valid["switch_links"] = {to_string(all->links->first), to_string(all->links->second)};
 }
 
 }  // namespace
@@ -63,7 +102,7 @@ Json valid_range(const std::vector<FitPoint>& points, const std::vector<const Sc
   std::set<std::string> servers, networks;
   std::vector<BitsPerSecond> links;
   for (const Scenario* cluster : clusters) {
-    servers.insert(short_name(cluster->server));
+    servers.insert(name_of_links(cluster->server));
     networks.emplace(name_of(cluster->network));
     if (cluster->server.nic_count() > 0) links.push_back(slowest_endpoint(cluster->fabric.spec));
   }
@@ -134,8 +173,11 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
         "\n      ", Json(m.collective).dump(), Json(m.algorithm).dump(), points[i].setup.ranks, m.size_bytes, m.time_us, repeats,
         result.simulated_us[i], points[i].fitted));
   }
+  const Scenario cluster = open.scenario(values);
+  Json valid = valid_range(points, {&cluster}, result.patterns);
+  add_ways(points, cluster, valid);
   out["calibration"] = {{"command", origin.command},
-                        {"valid_for", valid_range(points, {&open.scenario()}, result.patterns)},
+                        {"valid_for", valid},
                         {"fitted_error", errors_of(result.fitted)},
                         {"held_out_error", errors_of(result.held_out)},
                         {"held_out_error_without_cost_by_size", errors_of(result.held_out_without_costs)},

@@ -6,6 +6,7 @@
 #include "collectives/transports/launch.hpp"
 #include "kernels/base/statistics.hpp"
 #include "sim/cases/describe.hpp"
+#include "sim/cli/numbers.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
 #include "sim/results/table.hpp"
@@ -413,7 +414,7 @@ int workload_command(int argc, const char* const* argv, std::ostream& out) {
   app.add_option("--tune", a.tune, "Real steps that choose what the scenario sweeps, or settings of its engine, before those")
       ->type_name("N");
   app.add_option("--method", a.method, "How --tune searches: ensemble, grid, population, bayesian, hyperband")->type_name("NAME");
-  app.add_option("--seed", a.seed, "Of --tune")->type_name("N");
+  add_unsigned(app, "--seed", a.seed, "Of --tune");
   app.add_option("--timeout", a.timeout_s, "Seconds without progress after which a run ends")->type_name("S");
   app.add_flag("--compare", a.compare, "Simulate the same on the scenario's cluster, and print the error");
   app.add_option("--hosts", a.hosts, "tcp: host:port of every rank; then this process is one of them")
