@@ -113,6 +113,10 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& q, Bytes 
   return as_run(profile, q, expected_to_be_best(profile, q, size), size);
 }
 
+bool lacks_protocol(const HardwareProfile& profile, const Regime& regime) {
+  return counts_for(profile.biases_of, regime) && bias_of_protocol(profile, regime) <= bias_of_none;
+}
+
 NcclRegret nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, Bytes size) {
   NcclRegret out{.chosen = expected_to_be_best(profile, q, size)};
   out.best = out.chosen;
@@ -124,7 +128,7 @@ NcclRegret nccl_regret(const HardwareProfile& profile, const NcclQuestion& q, By
   double least = expected(out.chosen);
   const double taken = least;
   for (const Regime& regime : nccl_regimes(q, size)) {
-    if (counts_for(profile.biases_of, regime) && bias_of_protocol(profile, regime) <= bias_of_none) continue;
+    if (lacks_protocol(profile, regime)) continue;
     const SimTime at_least = expected_time(q, regime, size);
     const double us = std::max(expected(regime), (profile.call_overhead + at_least).microseconds());
     if (us < least) least = us, out.best = regime;

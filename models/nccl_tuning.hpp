@@ -100,6 +100,7 @@ Regime nccl_choice(const HardwareProfile& profile, const NcclQuestion& question,
 
 // A protocol of this bias or less is not there for NCCL.
 inline constexpr double bias_of_none = 0.2;
+bool lacks_protocol(const HardwareProfile& profile, const Regime& regime);
 
 // What the choice costs over the best one when calls cost what the profile says, but none less than NCCL expects: the logarithm of the
 // ratio of their estimates. NCCL's choices are seldom much worse than the best that it knows of, so a profile in which they are is not

@@ -12,11 +12,10 @@ void note_what_has_no_effect(const Scenario& scenario, SimTime end, const std::v
   if (first != scenario.faults.failures.end() && first->at >= end)
     note(fmt::format("no failure begins within the run of {:.2f} us: the first is at {}", end.microseconds(), to_string(first->at)));
   const Workload& w = scenario.workload;
-  const bool has_root = w.collective == Collective::broadcast || w.collective == Collective::reduce;
   const bool reduces =
       w.collective == Collective::allreduce || w.collective == Collective::reduce_scatter || w.collective == Collective::reduce;
   if (!jobs.front().program) {
-    if (w.root != 0 && !has_root) note(fmt::format("\"root\" has no effect: the {} has none", name_of(w.collective)));
+    if (w.root != 0 && !has_root(w.collective)) note(fmt::format("\"root\" has no effect: the {} has none", name_of(w.collective)));
     if (w.op != ReduceOp::sum && !reduces) note(fmt::format("\"op\" has no effect: the {} reduces nothing", name_of(w.collective)));
   }
   if (scenario.fabric.ecmp.policy == EcmpPolicy::d_mod_k && scenario.fabric.ecmp.seed != Ecmp{}.seed)

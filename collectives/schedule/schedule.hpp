@@ -21,6 +21,7 @@ namespace weft {
 using Rank = int;
 
 enum class Collective { allreduce, reduce_scatter, allgather, broadcast, reduce, alltoall, barrier };
+constexpr bool has_root(Collective c) { return c == Collective::broadcast || c == Collective::reduce; }
 std::string_view name_of(Collective);
 std::optional<Collective> collective_named(std::string_view);
 

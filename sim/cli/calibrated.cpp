@@ -1,6 +1,7 @@
 #include "sim/cli/calibrated.hpp"
 
 #include "kernels/base/plural.hpp"
+#include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/networks.hpp"
@@ -86,6 +87,20 @@ std::string range_of(const Calibration& c) {
                      fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
 }
 
+std::string to_text(const std::pair<BitsPerSecond, BitsPerSecond>& rates) {
+  return rates.first == rates.second ? to_string(rates.first) : fmt::format("{} to {}", to_string(rates.first), to_string(rates.second));
+}
+
+void add_beyond_ways(const WaysBetweenServers& fitted, const WaysBetweenServers& here, std::vector<std::string>& out) {
+  if (here.fewest < fitted.fewest || here.most > fitted.most) {
+    const int other = here.most > fitted.most ? here.most : here.fewest;
+    out.push_back(fmt::format("paths over {} (fitted: {}{})", other == 1 ? "1 switch" : fmt::format("{} switches", other), fitted.fewest,
+                              fitted.fewest == fitted.most ? "" : fmt::format(" to {}", fitted.most)));
+  }
+  if (fitted.links && here.links && (here.links->first < fitted.links->first || here.links->second > fitted.links->second))
+    out.push_back(fmt::format("links between switches of {} (fitted: {})", to_text(*here.links), to_text(*fitted.links)));
+}
+
 }  // namespace
 
 std::optional<Calibration> calibration_in(const Json& json) {
@@ -151,24 +166,6 @@ std::map<int, Calibration::Sizes> Calibration::sizes_near(std::string_view colle
   return {{0, sizes_for(collective)}};
 }
 
-namespace {
-
-std::string to_text(const std::pair<BitsPerSecond, BitsPerSecond>& rates) {
-  return rates.first == rates.second ? to_string(rates.first) : fmt::format("{} to {}", to_string(rates.first), to_string(rates.second));
-}
-
-void add_beyond_ways(const WaysBetweenServers& fitted, const WaysBetweenServers& here, std::vector<std::string>& out) {
-  if (here.fewest < fitted.fewest || here.most > fitted.most) {
-    const int other = here.most > fitted.most ? here.most : here.fewest;
-    out.push_back(fmt::format("paths over {} (fitted: {}{})", other == 1 ? "1 switch" : fmt::format("{} switches", other), fitted.fewest,
-                              fitted.fewest == fitted.most ? "" : fmt::format(" to {}", fitted.most)));
-  }
-  if (fitted.links && here.links && (here.links->first < fitted.links->first || here.links->second > fitted.links->second))
-    out.push_back(fmt::format("links between switches of {} (fitted: {})", to_text(*here.links), to_text(*fitted.links)));
-}
-
-}  // namespace
-
 std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scenario, std::string_view collective, int ranks) {
   std::vector<std::string> out;
   const auto outside = [](int value, const std::vector<int>& known) {
@@ -192,7 +189,7 @@ std::vector<std::string> beyond_scale(const Calibration& c, const Scenario& scen
     if (link < slowest || fastest < link) out.push_back(fmt::format("links of {} (fitted: {})", to_string(link), to_text(*c.links)));
   }
   if (servers > 1 && c.ways)
-    if (const auto here = ways_between_servers(scenario, ranks)) add_beyond_ways(*c.ways, *here, out);
+    if (const auto here = ways_of_ranks(scenario, ranks)) add_beyond_ways(*c.ways, *here, out);
   if (c.paths.empty()) return out;
   const auto needs = [&](const char* path) {
     if (!has(c.paths, path)) out.push_back(fmt::format("paths of the {} (fitted: {})", path, fmt::join(c.paths, ", ")));
@@ -224,7 +221,8 @@ std::vector<std::string> beyond(const Calibration& c, const Row& row, const Scen
     out.push_back(fmt::format("NCCL's {} (fitted: {})", pattern, fmt::join(c.patterns, ", ")));
   if (const std::string protocol = setting_in(ran, "protocol"); name_in(ran) == "nccl")
     for (const NcclProtocol one : {NcclProtocol::ll, NcclProtocol::ll128})
-      if (protocol == name_of(one) && lacks_protocol(scenario.hardware, one, servers_of(scenario, row.ranks) > 1))
+      if (protocol == name_of(one) &&
+          lacks_protocol(scenario.hardware, {.protocol = one, .between_servers = servers_of(scenario, row.ranks) > 1}))
         out.push_back(fmt::format("protocol {} (fitted: NCCL does not have it here)", protocol));
   if (const std::string library = setting_in(row.algorithm, "library");
       !library.empty() && !c.libraries.empty() && !has(c.libraries, library))

@@ -61,8 +61,6 @@ void refuse(const std::vector<std::string>& problems) {
   if (!problems.empty()) throw InputError(problems);
 }
 
-bool has_root(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
-
 // What is given and changes nothing in this format, or of this algorithm.
 std::vector<std::string> idle_options(const ExportArguments& a, const Request& q) {
   std::vector<std::string> out;

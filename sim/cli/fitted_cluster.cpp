@@ -1,7 +1,6 @@
 #include "sim/cli/fitted_cluster.hpp"
 
 #include "kernels/base/error.hpp"
-#include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 
 #include <algorithm>
@@ -83,7 +82,7 @@ void WaysBetweenServers::include(const WaysBetweenServers& other) {
   if (other.links) widen(links, *other.links);
 }
 
-std::optional<WaysBetweenServers> ways_between_servers(const Scenario& scenario, std::span<const int> placement) {
+std::optional<WaysBetweenServers> ways_of_ranks(const Scenario& scenario, std::span<const int> placement) {
   const int gpus = scenario.server.gpu_count();
   const auto is_apart = [&](int a, int b) { return a / gpus != b / gpus; };
   if (std::ranges::none_of(placement, [&](int endpoint) { return is_apart(endpoint, placement.front()); })) return {};
@@ -102,20 +101,14 @@ std::optional<WaysBetweenServers> ways_between_servers(const Scenario& scenario,
   return out;
 }
 
-std::optional<WaysBetweenServers> ways_between_servers(const Scenario& scenario, int ranks) {
+std::optional<WaysBetweenServers> ways_of_ranks(const Scenario& scenario, int ranks) {
   if (std::holds_alternative<Star>(scenario.fabric.spec) && scenario.placement.policy == PlacementPolicy::linear)
     return ranks > scenario.server.gpu_count() ? std::optional(WaysBetweenServers{.fewest = 1, .most = 1}) : std::nullopt;
   try {
-    return ways_between_servers(scenario, place(scenario.placement, ranks, scenario.fabric.spec, scenario.server));
+    return ways_of_ranks(scenario, place(scenario.placement, ranks, scenario.fabric.spec, scenario.server));
   } catch (const InputError&) {
     return {};
   }
-}
-
-bool lacks_protocol(const HardwareProfile& profile, NcclProtocol protocol, bool between_servers) {
-  if (profile.biases_of != BiasesOf::all_calls && (profile.biases_of == BiasesOf::calls_between_servers) != between_servers) return false;
-  if (protocol == NcclProtocol::ll) return profile.ll_bias <= bias_of_none;
-  return protocol == NcclProtocol::ll128 && between_servers && profile.ll128_bias <= bias_of_none;
 }
 
 }  // namespace weft

@@ -23,10 +23,7 @@ struct WaysBetweenServers {
 
 // Nothing where all ranks are in one server, or the fabric has no place for them. `placement`: the endpoint of each rank; the scenario's
 // own of so many ranks.
-std::optional<WaysBetweenServers> ways_between_servers(const Scenario& scenario, std::span<const int> placement);
-std::optional<WaysBetweenServers> ways_between_servers(const Scenario& scenario, int ranks);
-
-// Whether NCCL has not the protocol, as a bias of bias_of_none or less says.
-bool lacks_protocol(const HardwareProfile& profile, NcclProtocol protocol, bool between_servers);
+std::optional<WaysBetweenServers> ways_of_ranks(const Scenario& scenario, std::span<const int> placement);
+std::optional<WaysBetweenServers> ways_of_ranks(const Scenario& scenario, int ranks);
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 #include "models/nccl_tuning.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/nccl_question.hpp"
-#include "sim/cli/fitted_cluster.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "validation/advise/advise.hpp"
 
@@ -23,7 +22,7 @@ std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario, const 
   std::vector<AlgorithmSettings> out;
   for (const Bytes size : {Bytes{1}, Bytes{std::numeric_limits<std::int64_t>::max()}})
     for (const Regime& regime : nccl_regimes(question, size)) {
-      if (lacks_protocol(scenario.hardware, regime.protocol, question.servers > 1)) continue;
+      if (lacks_protocol(scenario.hardware, regime)) continue;
       out.push_back({.channels = 0, .nccl = regime.pattern, .protocol = regime.protocol});
     }
   return out;

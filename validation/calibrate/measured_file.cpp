@@ -56,8 +56,11 @@ MeasuredFile measured_file(const std::string& argument, std::vector<std::string>
   if (colon == argument.npos || argument.find('=', colon) == argument.npos || std::filesystem::exists(argument)) return {.name = argument};
   MeasuredFile out{.name = argument.substr(0, colon)};
   std::string_view rest = std::string_view(argument).substr(colon + 1);
+  std::set<std::string_view> keys;
   for (;;) {
     const auto comma = end_of_value(rest);
+    if (const std::string_view key = rest.substr(0, rest.find('=')); !keys.insert(key).second)
+      problems.push_back(fmt::format("{}: {} is given twice", argument, key));
     if (const std::string found = read_value(rest.substr(0, comma), out); !found.empty())
       problems.push_back(fmt::format("{}: {}", argument, found));
     if (comma == rest.npos) break;

@@ -48,15 +48,16 @@ TEST_CASE("a measured file: an algorithm may stand behind its name, and is that 
 
 TEST_CASE("a measured file: what is wrong behind its name is told, all at once") {
   CHECK(problems_of([] {
-          measured_files(
-              {"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather", "f:collective=gather_perf"});
+          measured_files({"a:ranks=0,nodes=x", "b:rank=3", "c:ranks=6,nodes=4", "d:ranks=2,", "e:collective=gather",
+                          "f:collective=gather_perf", "g:ranks=8,nodes=2,ranks=16"});
         }) == Lines{"a:ranks=0,nodes=x: ranks must be between 1 and 1048576, got \"0\"",
                     "a:ranks=0,nodes=x: nodes must be between 1 and 1048576, got \"x\"",
                     "b:rank=3: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"rank=3\"",
                     "c:ranks=6,nodes=4: ranks must be a multiple of nodes",
                     "d:ranks=2,: must be ranks=N, nodes=N, collective=NAME, algorithm=NAME or back_to_back=N, got \"\"",
                     "e:collective=gather: \"gather\" is no collective that Weft simulates",
-                    "f:collective=gather_perf: \"gather_perf\" is no collective that Weft simulates"});
+                    "f:collective=gather_perf: \"gather_perf\" is no collective that Weft simulates",
+                    "g:ranks=8,nodes=2,ranks=16: ranks is given twice"});
 }
 
 TEST_CASE("a measured file: a collective that it contradicts in every row is refused, one that some rows do not say is theirs") {

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <tuple>
 
 namespace weft {
 namespace {
@@ -223,6 +225,19 @@ ErrorSummary cross_validate(const OpenScenario& open, const Objective& whole, co
   return summarise(std::move(errors));
 }
 
+std::optional<WaysBetweenServers> ways_of(const std::vector<const FitPoint*>& points, Simulator& simulator) {
+  std::optional<WaysBetweenServers> out;
+  std::set<std::tuple<int, int, int, int, int>> seen;
+  for (const FitPoint* p : points) {
+    const MeasuredSetup& e = p->setup;
+    if (e.nodes == 1 || !seen.emplace(e.ranks, e.nodes, e.of_each_node, e.from, e.to).second) continue;
+    const auto ways = simulator.switches_between_servers(e);
+    if (out && ways) out->include(*ways);
+    if (!out) out = ways;
+  }
+  return out;
+}
+
 ErrorSummary error_of(const std::vector<double>& simulated, const std::vector<const FitPoint*>& points, bool fitted) {
   std::vector<double> out;
   const auto errors = relative_errors(simulated, points);
@@ -353,6 +368,7 @@ FitResult fit(const OpenScenario& open, const std::vector<FitPoint>& points, con
   result.told = told_calls(simulator, points, hardware);
   for (const FitPoint& p : points)
     if (const auto regime = simulator.nccl_regime(p.setup, hardware)) result.patterns.insert(regime->pattern);
+  result.ways = ways_of(training, simulator);
   result.evaluations = objective.evaluations();
   simulators->tell_beyond(max_messages);
   if (result.searched && options.folds > 1) result.cross_validated = cross_validate(open, objective, best.values, moving, options);

@@ -108,7 +108,8 @@ struct FitResult {
   std::vector<FittedParameter> parameters;
   std::vector<double> simulated_us;  // by point, held out ones too
   std::vector<CostAtSize> cost_by_size = {};
-  std::set<NcclAlgorithm> patterns = {};  // that NCCL's calls ran
+  std::set<NcclAlgorithm> patterns = {};        // that NCCL's calls ran
+  std::optional<WaysBetweenServers> ways = {};  // of the points that were fitted; nothing if none of them was of several servers
   ErrorSummary fitted, held_out, cross_validated;
   ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
   Spread spread;

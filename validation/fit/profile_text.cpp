@@ -22,43 +22,6 @@ Json spread_of(const Spread& s) {
           {"p95", {four_decimals(s.min_p95), four_decimals(s.max_p95)}}};
 }
 
-// Where the ranks of the measurement sat, as the simulator places them.
-std::vector<int> places_of(const MeasuredSetup& e, const Scenario& cluster) {
-  if (e.from >= 0) return {e.from, e.to};
-  const int gpus = cluster.server.gpu_count();
-  const bool linear = cluster.placement.policy == PlacementPolicy::linear;
-  if (!linear) return place(cluster.placement, e.ranks, cluster.fabric.spec, cluster.server);
-  std::vector<int> out;
-  const int of_each = e.of_each_node > 0 && e.of_each_node < gpus ? e.of_each_node : gpus;
-  for (int rank = 0; rank < e.ranks; ++rank) out.push_back(rank / of_each * gpus + rank % of_each);
-  return out;
-}
-
-// Over how many network switches the calls went that were fitted, and what links are between those.
-void add_ways(const std::vector<FitPoint>& points, const Scenario& cluster, Json& valid) {
-  std::optional<WaysBetweenServers> all;
-  std::set<std::vector<int>> known;
-  for (const FitPoint& p : points) {
-    if (!p.fitted || p.setup.nodes == 1) continue;
-    std::vector<int> places;
-    try {
-      places = places_of(p.setup, cluster);
-    } catch (const InputError&) {  // of a star that grew
-      continue;
-    }
-    if (!known.insert(places).second) continue;
-    const auto ways = ways_between_servers(cluster, places);
-    if (!ways) continue;
-    if (all)
-      all->include(*ways);
-    else
-      all = ways;
-  }
-  if (!all) return;
-  valid["switches"] = {all->fewest, all->most};
-  if (all->links) valid["switch_links"] = {to_string(all->links->first), to_string(all->links->second)};
-}
-
 }  // namespace
 
 Json errors_of(const ErrorSummary& e) { return {{"points", e.points}, {"median", four_decimals(e.median)}, {"p95", four_decimals(e.p95)}}; }
@@ -175,7 +138,10 @@ std::string profile_text(const OpenScenario& open, const std::vector<FitPoint>& 
   }
   const Scenario cluster = open.scenario(values);
   Json valid = valid_range(points, {&cluster}, result.patterns);
-  add_ways(points, cluster, valid);
+  if (const auto& ways = result.ways) {
+    valid["switches"] = {ways->fewest, ways->most};
+    if (ways->links) valid["switch_links"] = {to_string(ways->links->first), to_string(ways->links->second)};
+  }
   out["calibration"] = {{"command", origin.command},
                         {"valid_for", valid},
                         {"fitted_error", errors_of(result.fitted)},

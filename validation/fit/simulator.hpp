@@ -4,6 +4,7 @@
 
 #include "models/nccl_tuning.hpp"
 #include "sim/cases/sized.hpp"
+#include "sim/cli/fitted_cluster.hpp"
 #include "sim/experiment.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/fit/large_calls.hpp"
@@ -83,6 +84,8 @@ class Simulator {
   // Over one switch, over several, or both: the ways between servers that neighbours among the ranks, and the first rank and all others,
   // are apart.
   std::set<PathClass> ways_between_servers(const MeasuredSetup& setup);
+  // Over how many switches these ways go, and what links are between those.
+  std::optional<WaysBetweenServers> switches_between_servers(const MeasuredSetup& setup);
   // What the cables alone take for the message of a latency; 0 of anything else.
   double path_latency_us(const MeasuredSetup& setup) const;
 

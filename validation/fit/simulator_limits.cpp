@@ -94,6 +94,11 @@ std::set<PathClass> Simulator::ways_between_servers(const MeasuredSetup& e) {
   return out;
 }
 
+std::optional<WaysBetweenServers> Simulator::switches_between_servers(const MeasuredSetup& e) {
+  const Scenario asked = asked_for(e);
+  return ways_of_ranks(asked, place(asked.placement, e.ranks, asked.fabric.spec, asked.server));
+}
+
 double Simulator::path_latency_us(const MeasuredSetup& e) const {
   const int from = std::max(e.from, 0), to = e.from < 0 ? 1 : e.to;
   if (e.collective != "latency" || std::max(from, to) >= fabric_->endpoints()) return 0;

@@ -17,12 +17,12 @@ std::optional<std::vector<std::string>> csv_fields(std::string_view line);
 std::optional<double> number_in(std::string_view text);  // the whole text is one finite number
 std::optional<std::int64_t> whole_number_in(std::string_view text);
 std::size_t decimals_in(std::string_view number);
-// What stands before a row that begins at the word `first` of a line, as a launcher's name of a host; a size may touch it ("12:1048576").
+// A row that stands behind something else, as the name of a host that a launcher puts there.
 struct RowBehindPrefix {
   std::string prefix;
   std::vector<std::string_view> words;  // of the row
 };
-// The last `count` words of a line that has something before them.
+// The last `count` words of a line that has something before them, which the first of them may touch ("12:1048576").
 std::optional<RowBehindPrefix> behind_prefix(std::string_view line, std::size_t count);
 std::string row_behind(const RowBehindPrefix& found);  // what a refusal says of it
 // Whether a line of these words is a row of a table of numbers, be it cut off or garbled: the first and two of three words begin as a
