@@ -131,6 +131,7 @@ Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regi
     regime.fill = turns.fill;
     regime.of_rate = turns.of_rate;
   }
+  if (regime.pattern == NcclAlgorithm::tree) regime.of_rate = rate_of_tree(regime.protocol, size);
   const bool passes_parts = regime.pattern == NcclAlgorithm::ring && !is_chain(q.collective);
   const bool is_ring = passes_parts && q.collective != Collective::alltoall;
   if (passes_parts && q.ranks > 1) regime.own = Bytes{size.count / q.ranks};

@@ -1,5 +1,7 @@
 #include "models/nccl_testing.hpp"
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 namespace weft {
@@ -115,6 +117,26 @@ TEST_CASE("nccl tuning: each step of a ring waits for its handshakes where it se
   CHECK(handshakes(64_KiB) == 0);  // 7 messages, for each of which there is a place
   q.ranks = 16, q.servers = 4;
   CHECK(handshakes(16_KiB) > 0);  // 15
+}
+
+TEST_CASE("nccl tuning: a tree's part of its rate goes evenly from one power of two to the next, which NCCL expects in steps") {
+  NcclQuestion q{.ranks = 8,
+                 .servers = 2,
+                 .nvlink = true,
+                 .nics = 4,
+                 .inside = 2400_Gbps,
+                 .outside = 800_Gbps,
+                 .algorithm = NcclAlgorithm::tree,
+                 .protocol = NcclProtocol::simple};
+  const auto of_rate = [&](Bytes size) { return nccl_choice({}, q, size).of_rate; };
+  const double at_1 = of_rate(1_MiB), at_2 = of_rate(2_MiB);
+  REQUIRE(at_2 != at_1);
+  CHECK(of_rate(Bytes{(1 << 20) + 4}) == doctest::Approx(at_1).epsilon(1e-5));
+  CHECK(of_rate(Bytes{(2 << 20) - 4}) == doctest::Approx(at_2).epsilon(1e-5));
+  CHECK(of_rate(Bytes{std::llround(std::sqrt(2.0) * (1 << 20))}) == doctest::Approx((at_1 + at_2) / 2).epsilon(1e-5));
+  for (const Regime& regime : nccl_regimes(q, Bytes{(2 << 20) - 4})) CHECK(regime.of_rate == nccl_regimes(q, 1_MiB).front().of_rate);
+  CHECK(of_rate(8_B) == of_rate(64_B));
+  CHECK(of_rate(4_GiB) == of_rate(8_GiB));
 }
 
 TEST_CASE("nccl tuning: a server's only GPU waits for the whole hop between servers, in rings too") {

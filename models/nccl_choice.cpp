@@ -32,6 +32,11 @@ constexpr std::array<std::array<double, 23>, 3> tree_correction = {
      {1.0, 1.0, 1.0, 1.0, 1.0, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1.0, 1.0},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
+double correction_at(NcclProtocol protocol, int power) {
+  const auto& by_size = tree_correction[index_of(protocol)];
+  return power >= 0 && power < static_cast<int>(by_size.size()) ? by_size[static_cast<std::size_t>(power)] : 1;
+}
+
 constexpr double min_bias = 1e-3;
 
 NcclProtocol protocol_to_peers(const NcclQuestion& q, Bytes size) {
@@ -57,9 +62,8 @@ bool is_possible(const NcclQuestion& q, const Regime& regime, Bytes size) {
 }
 
 double of_rate(NcclAlgorithm pattern, NcclProtocol protocol, Bytes size) {
-  const auto log_size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6)));
-  const auto& by_size = tree_correction[index_of(protocol)];
-  return pattern == NcclAlgorithm::tree && log_size > 0 && log_size <= by_size.size() ? by_size[log_size - 1] : 1;
+  const auto power = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(size.count >> 6))) - 1;
+  return pattern == NcclAlgorithm::tree ? correction_at(protocol, power) : 1;
 }
 
 // That of LL128 is of calls between servers: whether it may be used there NCCL tells from how the NICs hang on the GPUs.
@@ -91,6 +95,12 @@ Regime expected_to_be_best(const HardwareProfile& profile, const NcclQuestion& q
 }
 
 }  // namespace
+
+double nccl::rate_of_tree(NcclProtocol protocol, Bytes size) {
+  const double at = std::log2(std::max(1.0, static_cast<double>(size.count) / 64)), power = std::floor(at);
+  const auto below = static_cast<int>(power);
+  return std::lerp(correction_at(protocol, below), correction_at(protocol, below + 1), at - power);
+}
 
 std::vector<Regime> nccl_regimes(const NcclQuestion& q, Bytes size) {
   std::vector<Regime> out;

@@ -66,6 +66,9 @@ double outside_added(const NcclQuestion& q);
 // many (validation/data/public_a100_nccl).
 int channels_taken(const NcclQuestion& q, const Regime& regime, Bytes size);
 
+// The part of a tree's rate that it gets at this size. NCCL expects it in steps, at powers of two; it is what calls take in between, too.
+double rate_of_tree(NcclProtocol protocol, Bytes size);
+
 // With what NCCL does not know when it chooses.
 Regime as_run(const HardwareProfile& profile, const NcclQuestion& q, Regime regime, Bytes size);
 

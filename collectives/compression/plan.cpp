@@ -162,7 +162,7 @@ std::vector<std::int64_t> CompressionPlan::bytes_sent() const {
     const auto* exchange = std::get_if<Exchange>(&phase);
     if (exchange == nullptr) continue;
     const Schedule schedule = build(exchange->request);
-    const ChunkLayout layout{.elements = exchange->elements, .chunks = schedule.chunks};
+    const ChunkLayout layout = layout_of(schedule, exchange->elements);
     for (const Steps& channel : schedule.channels)
       for (int s = 0; s < channel.count(); ++s) {
         channel.produce(s, step);

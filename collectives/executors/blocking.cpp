@@ -116,7 +116,7 @@ class RankRun {
 }  // namespace
 
 std::size_t buffer_bytes(const Schedule& s, std::int64_t elements, DType dtype) {
-  const ChunkLayout layout{.elements = elements, .chunks = s.chunks};
+  const ChunkLayout layout = layout_of(s, elements);
   return static_cast<std::size_t>(layout.begin(s.all_chunks())) * size_of(dtype);
 }
 

@@ -59,7 +59,7 @@ class GoalRank {
 }  // namespace
 
 std::string to_goal(const Schedule& s, const GoalOptions& options) {
-  const ChunkLayout layout{.elements = options.elements, .chunks = s.chunks};
+  const ChunkLayout layout = layout_of(s, options.elements);
   const auto unit = static_cast<std::int64_t>(size_of(options.dtype));
   std::vector<GoalRank> ranks(static_cast<std::size_t>(s.ranks));
   std::map<std::pair<Rank, Rank>, int> tags;

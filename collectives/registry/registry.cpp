@@ -181,7 +181,11 @@ std::vector<Problem> constraints(const Request& request) {
 
 Schedule build(const Request& request) {
   const Algorithm& a = allowed(request);
-  if (a.cuts_itself) return a.build(request);
+  if (a.cuts_itself) {
+    Schedule schedule = a.build(request);
+    if (request.settings.last_piece != 1) schedule.last_piece = {pieces_of(request.settings), request.settings.last_piece};
+    return schedule;
+  }
   const Schedule cut = channels(pipelined(a.build(request), pieces_of(request.settings)), channels_of(request.settings));
   return a.staggers && request.settings.group > 1 ? staggered(cut, request.settings.group) : cut;
 }

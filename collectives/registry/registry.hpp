@@ -26,6 +26,7 @@ struct AlgorithmSettings {
   int channels = 1;              // concurrent parts of the message, each a copy of the algorithm; 0: nccl's choice, one a NIC
   bool channels_follow = false;  // from the servers, or from the size of a call: they were not given
   int pieces = 0;                // segments of each part that follow one another through the algorithm (pipelining); 0 is not given: 1
+  double last_piece = 1;         // of nccl's trees and chains: the last piece of a part over each of the others (LastPiece)
   Bytes segment{0};              // 0 is not given; pieces follow from it where the size is known
   int nics = 0;                  // of a server, for nccl; 0 is not given: 1
   NcclAlgorithm nccl = NcclAlgorithm::automatic;

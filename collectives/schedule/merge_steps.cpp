@@ -71,6 +71,7 @@ MergedSchedule merge_steps(const Schedule& schedule, int pieces) {
   check(pieces > 0, "steps merged to {}", pieces);
   MergedSchedule out{schedule, {}};
   out.schedule.channels.clear();
+  out.schedule.last_piece = {};  // each step moves so many chunks of the message, whichever
   for (const Steps& steps : schedule.channels) {
     Steps merged;
     Merger merger(schedule.chunks, schedule.ranks, pieces, merged, out.stands_for.emplace_back());

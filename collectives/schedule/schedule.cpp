@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 
 namespace weft {
@@ -33,6 +34,16 @@ void Steps::produce(int step, Step& out) const {
   else
     out = held_[static_cast<std::size_t>(step)];
 }
+
+std::int64_t ChunkLayout::begin_of_piece(int c) const {
+  const int part = c / last_piece.of, piece = c % last_piece.of, parts = chunks / last_piece.of;
+  const std::int64_t begin = share(part, parts);
+  if (piece == 0) return begin;
+  const auto length = static_cast<double>(share(part + 1, parts) - begin);
+  return begin + std::llround(length * piece / (last_piece.of - 1 + last_piece.part));
+}
+
+ChunkLayout layout_of(const Schedule& schedule, std::int64_t elements) { return {elements, schedule.chunks, schedule.last_piece}; }
 
 int Schedule::steps() const {
   int longest = 0;

@@ -91,10 +91,18 @@ class Steps {
   std::vector<Symmetry> symmetries_;
 };
 
+// Where `of` chunks in turn are the pieces of one part of the message, the last of them is this part of each of the others.
+struct LastPiece {
+  int of = 1;
+  double part = 1;  // in (0, 1]
+  friend bool operator==(const LastPiece&, const LastPiece&) = default;
+};
+
 // Channels run side by side, each rank keeping its own place in each. Most schedules have one.
 //
-// The message is cut into `chunks` nearly equal pieces (ChunkLayout); chunk indices from `chunks` on are extra space of
-// each rank, chunk c of it having the size of chunk c mod `chunks`. What holds before and after, block r standing for
+// The message is cut into `chunks` nearly equal pieces, or whole ones and a last one in each part (ChunkLayout); chunk indices from
+// `chunks` on are extra space of each rank, chunk c of it having the size of chunk c mod `chunks`. What holds before and after, block r
+// standing for
 // chunks [r * chunks / ranks, (r + 1) * chunks / ranks):
 //   allreduce       all ranks hold all chunks           -> all hold the sum of all
 //   reduce_scatter  all ranks hold all chunks           -> rank r holds the sum of block r
@@ -113,6 +121,7 @@ struct Schedule {
   int extra_chunks = 0;
   int servers = 0;
   Rank root = 0;
+  LastPiece last_piece = {};
   std::vector<Steps> channels = std::vector<Steps>(1);
 
   Step& add_step() { return channels.front().add(); }
@@ -122,16 +131,22 @@ struct Schedule {
   std::int64_t messages() const;  // transfers between different ranks; walks the schedule
 };
 
-// Cuts `elements` into `chunks` pieces that differ by at most one element.
+// Cuts `elements` into `chunks` pieces that differ by at most one element, but for the last ones of their parts.
 struct ChunkLayout {
   std::int64_t elements = 0;
   int chunks = 1;
+  LastPiece last_piece = {};
 
   // First element of chunk c: elements * c / chunks rounded down, written so that it cannot overflow. Chunks from `chunks`
   // on continue behind the message with the same sizes.
-  std::int64_t begin(int c) const { return elements / chunks * c + elements % chunks * c / chunks; }
+  std::int64_t begin(int c) const { return last_piece.part == 1 ? share(c, chunks) : begin_of_piece(c); }
   std::int64_t size(int first, int count) const { return begin(first + count) - begin(first); }
+
+ private:
+  std::int64_t share(int c, int of) const { return elements / of * c + elements % of * c / of; }
+  std::int64_t begin_of_piece(int c) const;
 };
+ChunkLayout layout_of(const Schedule& schedule, std::int64_t elements);
 
 // As many of the elements as make equal blocks: of an all-to-all one for each rank, whose chunks are then alike in all of them.
 inline std::int64_t in_equal_blocks(const Schedule& s, std::int64_t elements) {

@@ -86,6 +86,23 @@ TEST_CASE("chunks of a message differ by one element at most, and refining them 
     }
 }
 
+TEST_CASE("the last piece of each part is smaller than the others, which are alike") {
+  // Two parts of 35 elements, each of three pieces of 10 and a half of one.
+  const ChunkLayout layout{.elements = 70, .chunks = 8, .last_piece = {.of = 4, .part = 0.5}};
+  std::vector<std::int64_t> sizes;
+  for (int c = 0; c < 10; ++c) sizes.push_back(layout.size(c, 1));  // the last two are extra
+  CHECK(sizes == std::vector<std::int64_t>{10, 10, 10, 5, 10, 10, 10, 5, 10, 10});
+  CHECK(layout.size(2, 4) == 35);
+  for (const std::int64_t elements : {0LL, 1LL, 3LL, 1'000'003LL})
+    for (const double part : {1e-9, 0.3, 0.999}) {
+      CAPTURE(elements);
+      CAPTURE(part);
+      const ChunkLayout any{.elements = elements, .chunks = 12, .last_piece = {.of = 3, .part = part}};
+      CHECK(any.begin(12) == elements);
+      for (int c = 0; c < 12; ++c) CHECK(any.size(c, 1) >= 0);
+    }
+}
+
 TEST_CASE("mod is never negative") {
   CHECK(mod(-1, 5) == 4);
   CHECK(mod(-10, 5) == 0);

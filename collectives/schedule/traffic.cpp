@@ -9,7 +9,7 @@ namespace {
 class Counter {
  public:
   Counter(const Schedule& schedule, std::int64_t elements)
-      : layout_{.elements = elements, .chunks = schedule.chunks},
+      : layout_(layout_of(schedule, elements)),
         chunks_sent_(static_cast<std::size_t>(schedule.ranks)),
         elements_sent_(chunks_sent_.size()) {
     for (const Steps& channel : schedule.channels) add(channel);

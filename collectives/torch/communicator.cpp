@@ -35,8 +35,7 @@ void Communicator::run(const Operation& o, std::byte* data) {
     scratch_.resize(std::max(scratch_.size(), needed));
     std::copy_n(data, bytes, scratch_.data());
   }
-  const Buffer buffer{
-      .layout = {.elements = o.elements, .chunks = schedule.chunks}, .dtype = o.dtype, .data = aside ? scratch_.data() : data};
+  const Buffer buffer{.layout = layout_of(schedule, o.elements), .dtype = o.dtype, .data = aside ? scratch_.data() : data};
   try {
     FilteredSteps steps(schedule.channels.front(), rank());
     run_blocking(steps, label, o.op, buffer, transport());

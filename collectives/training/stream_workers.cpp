@@ -65,7 +65,7 @@ void StreamWorkers::reduce(const ReduceJob& job, std::vector<std::byte>& memory,
     std::memcpy(memory.data() + at, slice.data(), slice.size());
     at += slice.size();
   }
-  const Buffer buffer{.layout = {.elements = elements, .chunks = job.schedule->chunks}, .dtype = job.dtype, .data = memory.data()};
+  const Buffer buffer{.layout = layout_of(*job.schedule, elements), .dtype = job.dtype, .data = memory.data()};
   for (std::size_t c = 0; c < job.schedule->channels.size(); ++c) {
     FilteredSteps steps(job.schedule->channels[c], links_.rank);
     run_blocking(steps, static_cast<int>(c), job.op, buffer, transport);

@@ -16,7 +16,7 @@ class TestBuffers {
   TestBuffers(const Schedule& s, ReduceOp op, DType dtype, std::int64_t elements, TestData data)
       : memory_(static_cast<std::size_t>(s.ranks), std::vector<std::byte>(buffer_bytes(s, elements, dtype))) {
     for (Rank r = 0; r < s.ranks; ++r) {
-      buffers_.push_back({{.elements = elements, .chunks = s.chunks}, dtype, memory_[static_cast<std::size_t>(r)].data()});
+      buffers_.push_back({layout_of(s, elements), dtype, memory_[static_cast<std::size_t>(r)].data()});
       fill(s, op, data, r, buffers_.back());
       results_.push_back({r, buffers_.back()});
     }

@@ -114,17 +114,21 @@ SizedChoice nccl_for_size(const SizedQuestion& q, AlgorithmChoice choice) {
     s.pieces = 0;
   } else if (s.pieces == 0) {
     const bool sharp = sharp_adds(regime);
-    const int parts = !switched ? channels_of(s) : sharp ? question.nics : gpus;
-    const Bytes part{ceil_div(q.size.count, std::int64_t{parts} * (chain || sharp ? 1 : 2))};
+    const int heads = !switched ? channels_of(s) : sharp ? question.nics : gpus;
+    const double parts = heads * (chain || sharp ? 1 : 2);
+    const Bytes part{ceil_div(q.size.count, std::llround(parts))};
     const int between = sharp ? 1 : std::bit_width(static_cast<unsigned>(question.servers));
     const int hops = 2 * (between + (switched ? 1 : gpus));
-    const Bytes chunk = chain ? chunk_of_chain(regime) : nccl_chunk(regime.protocol, part, hops);
-    if (s.segment.count > 0)
-      s.pieces = segments_asked(s.segment, part.count);
-    else if (chain && regime.protocol == NcclProtocol::ll)
+    const Bytes chunk = s.segment.count > 0 ? s.segment : chain ? chunk_of_chain(regime) : nccl_chunk(regime.protocol, part, hops);
+    const double chunks = static_cast<double>(q.size.count) / parts / static_cast<double>(chunk.count);
+    const bool in_turns = chain && regime.protocol == NcclProtocol::ll && s.segment.count == 0;
+    if (in_turns)
       s.pieces = std::min(ll_chain_turns(question, q.size), max_pieces);
+    else if (s.segment.count > 0)
+      s.pieces = segments_asked(s.segment, part.count);
     else
-      s.pieces = static_cast<int>(std::clamp<std::int64_t>(ceil_div(part.count, chunk.count), 1, max_pieces));
+      s.pieces = static_cast<int>(std::clamp(std::ceil(chunks), 1.0, double{max_pieces}));
+    if (!in_turns && chunks > 1 && chunks <= s.pieces) s.last_piece = chunks - (s.pieces - 1);  // the others are whole
   }
   regime.sending = SimTime{regime.turns.ps / std::max(s.pieces, 1)};
   s.segment = {};

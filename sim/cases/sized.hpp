@@ -30,8 +30,8 @@ std::string sized_name(const SizedChoice&);
 bool depends_on_size(const Scenario&, const AlgorithmChoice&);
 
 // nccl: the algorithm and protocol that NCCL expects to be done first, of those not given, and pieces as large as its buffers
-// make them. mpi and two_level: the algorithm that MPI runs, of all or among the leaders. Others: pieces of `segment`; where neither is
-// given and the algorithm wants them, as many as Hockney's model says are done first.
+// make them, but for a smaller last one. mpi and two_level: the algorithm that MPI runs, of all or among the leaders. Others: pieces of
+// `segment`; where neither is given and the algorithm wants them, as many as Hockney's model says are done first.
 SizedChoice for_size(const SizedQuestion&, const AlgorithmChoice&);
 
 // That NCCL's own table expects another algorithm or protocol to be done first than the profile's costs say, which takes a quarter less or

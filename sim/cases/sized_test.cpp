@@ -257,6 +257,35 @@ TEST_CASE("sized: a chain passes on chunks of 512 KiB for each of its connection
   }
 }
 
+TEST_CASE("sized: nccl's trees and chains send whole chunks and then what is left, and four bytes more take no less time") {
+  Json json = Json::parse(two_servers);
+  json["workload"]["ranks"] = 64;
+  const auto settings = [&](Bytes size) { return sized(json, size).choice.settings; };
+  const auto us = [&](Bytes size) {
+    const Scenario s = scenario_of(json);
+    return Experiment(s, s.workload.algorithms.front()).run(size).time.microseconds();
+  };
+  json["workload"]["collective"] = "broadcast";
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "protocol": "simple"})");
+  // Each of 8 channels passes on chunks of 1 MiB, of its two connections.
+  CHECK(settings(8_MiB).pieces == 1);
+  CHECK(settings(8_MiB).last_piece == 1);
+  CHECK(settings(12_MiB).pieces == 2);
+  CHECK(settings(12_MiB).last_piece == 0.5);
+  CHECK(settings(24_MiB).last_piece == 1);
+  CHECK(us(8_MiB + 4_B) > 0.999 * us(8_MiB));
+  CHECK(us(8_MiB + 4_B) < 1.1 * us(8_MiB));
+  json["workload"]["algorithm"]["segment"] = "2MiB";
+  CHECK(settings(20_MiB).pieces == 2);
+  CHECK(settings(20_MiB).last_piece == 0.25);
+  json["workload"]["collective"] = "allreduce";
+  json["workload"]["algorithm"] = Json::parse(R"({"name": "nccl", "algorithm": "tree", "protocol": "ll"})");
+  CHECK(settings(512_KiB).pieces == 1);  // of 32 KiB, of two trees on each of 8 channels
+  CHECK(settings(768_KiB).last_piece == 0.5);
+  CHECK(us(512_KiB + 64_B) > 0.999 * us(512_KiB));
+  CHECK(us(512_KiB + 64_B) < 1.1 * us(512_KiB));
+}
+
 TEST_CASE("sized: LL128 is not used between servers where the way to the NIC goes through a socket") {
   Json json = Json::parse(two_servers);
   const auto uses_ll128 = [&](const char* nic_at) {

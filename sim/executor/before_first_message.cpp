@@ -6,7 +6,7 @@
 namespace weft {
 
 Bytes largest_arrival_to_reduce(const Schedule& schedule, Bytes message, std::span<const std::vector<StandsFor>> stands_for) {
-  const ChunkLayout layout{message.count, schedule.chunks};
+  const ChunkLayout layout = layout_of(schedule, message.count);
   std::vector<std::int64_t> arrives(static_cast<std::size_t>(schedule.ranks));
   std::int64_t largest = 0;
   Step step;

@@ -30,7 +30,7 @@ template <class Network>
 class EventExecutor {
  public:
   EventExecutor(const PlacedSchedule& job, LaneState<Network>& lane, Seat seat)
-      : job_(job), lane_(lane), seat_(std::move(seat)), layout_{job.elements, job.schedule.chunks}, costs_(job, lane) {
+      : job_(job), lane_(lane), seat_(std::move(seat)), layout_(layout_of(job.schedule, job.elements)), costs_(job, lane) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
     for (const Steps& steps : job.schedule.channels) {
       const auto channel = static_cast<std::uint32_t>(channels_.size());

@@ -6,7 +6,7 @@
 namespace weft {
 
 GpuMemory gpu_memory(const Schedule& schedule, Bytes message) {
-  const ChunkLayout layout{message.count, schedule.chunks};
+  const ChunkLayout layout = layout_of(schedule, message.count);
   const auto ranks = static_cast<std::size_t>(schedule.ranks);
   const auto chunks = static_cast<std::size_t>(schedule.all_chunks());
   std::vector<bool> away(ranks * chunks);  // in the rank's second message

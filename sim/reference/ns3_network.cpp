@@ -36,7 +36,7 @@ s4u::Engine& ns3_engine() {
 }
 
 std::int64_t largest_message(const PlacedSchedule& job) {
-  const ChunkLayout layout{job.elements, job.schedule.chunks};
+  const ChunkLayout layout = layout_of(job.schedule, job.elements);
   std::int64_t largest = 0;
   Step step;
   for (const Steps& steps : job.schedule.channels)

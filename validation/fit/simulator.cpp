@@ -146,6 +146,7 @@ std::size_t Simulator::OfOneExperiment::operator()(const MeasuredSetup& e) const
   for (const int n : {e.ranks, e.nodes, e.of_each_node, e.from, e.to, s.group, s.channels, s.pieces, static_cast<int>(s.nccl),
                       static_cast<int>(s.protocol)})
     boost::hash_combine(out, n);
+  boost::hash_combine(out, s.last_piece);
   boost::hash_combine(out, e.collective);
   boost::hash_combine(out, e.algorithm.name);
   if (is_point_to_point(e.collective)) boost::hash_combine(out, e.size.count);

@@ -69,6 +69,7 @@ double Simulator::about_us(const MeasuredSetup& e, const HardwareProfile& hardwa
     asked.size = Bytes{e.size.count / e.nodes * few_servers};
   }
   while (!in_turns && pieces > 1 && cost_of(prepared(asked)).messages > few_messages) pieces /= 2;
+  if (pieces < all_pieces) asked.algorithm.settings.last_piece = 1;
   const bool fewer = shorter || pieces < all_pieces;
   const Bytes of_each_message_alike = asked.size;
   Prepared& p = prepared(asked);

@@ -46,7 +46,7 @@ class StreamPlanner {
   StreamPlanner(const Schedule& schedule, const StreamPlanSettings& settings)
       : schedule_(schedule),
         settings_(settings),
-        buffer_{{.elements = settings.elements, .chunks = schedule.chunks}, settings.dtype, nullptr},
+        buffer_{layout_of(schedule, settings.elements), settings.dtype, nullptr},
         channels_(static_cast<int>(schedule.channels.size())) {
     plan_.ranks = schedule.ranks;
     plan_.workers = schedule.workers();

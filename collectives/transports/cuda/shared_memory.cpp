@@ -132,7 +132,7 @@ class SharedMemory::Work {
     std::vector<std::byte> memory(buffer_bytes(schedule, bytes, DType::uint8));
     std::memcpy(memory.data(), all.data(), static_cast<std::size_t>(bytes));
     FilteredSteps steps(schedule.channels.front(), rank_);
-    run_blocking(steps, 0, ReduceOp::sum, {{.elements = bytes, .chunks = schedule.chunks}, DType::uint8, memory.data()}, host_);
+    run_blocking(steps, 0, ReduceOp::sum, {layout_of(schedule, bytes), DType::uint8, memory.data()}, host_);
     std::memcpy(all.data(), memory.data(), static_cast<std::size_t>(bytes));
     return all;
   }
