@@ -431,3 +431,16 @@ TEST_CASE("what trains is judged beside a wrong fabric, and beside wrong keys th
     CHECK(lines_for(json).size() == (nodes == 4 ? 4 : 5));
   }
 }
+
+TEST_CASE("a failure, a rank that straggles or a link that loses packets that is listed twice is refused, however it is written") {
+  Json json = with("/faults", Json::parse(R"({"failures": [{"switch": "upper0", "at": "1us"}, {"switch": "upper0"},
+                                                           {"switch": "upper0", "at": "1000ns"}]})"));
+  json["packet"] = Json::parse(R"({"faults": {"loss": 0.01, "links": ["upper0->lower0", "upper0->lower0", "upper0->lower0"]}})");
+  CHECK(lines_for(json) == Lines{"f.json: /faults/failures/2: stands at /faults/failures/0 already",
+                                 "f.json: /packet/faults/links/1: stands at /packet/faults/links/0 already",
+                                 "f.json: /packet/faults/links/2: stands at /packet/faults/links/0 already"});
+  json = good_scenario();
+  json["workload"] = Json::parse(R"({"model": "resnet50", "batch_per_gpu": 64, "device": "v100", "algorithm": "ring", "engine": "ddp",
+                                     "stragglers": {"spread": 0.1, "ranks": [3, 1, 3]}})");
+  CHECK(lines_for(json) == Lines{"f.json: /workload/stragglers/ranks/2: stands at /workload/stragglers/ranks/0 already"});
+}

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -365,6 +366,21 @@ void check_with_fabric(const Reading& read, const Scenario& scenario, Input& in)
     for (Problem& problem : fault_problems(scenario)) in.problems.push_back(std::move(problem));
 }
 
+template <class T>
+void refuse_twice(const std::string& list, const std::vector<T>& entries, Input& in) {
+  if (!clean(in, list)) return;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (const auto first = std::ranges::find(entries, entries[i]) - entries.begin(); std::cmp_less(first, i))
+      in.problems.push_back({fmt::format("{}/{}", list, i), fmt::format("stands at {}/{} already", list, first)});
+}
+
+// What happens once only, whoever lists it again.
+void check_listed_twice(const Scenario& scenario, Input& in) {
+  refuse_twice("/workload/stragglers/ranks", scenario.workload.training.stragglers.ranks, in);
+  refuse_twice("/faults/failures", scenario.faults.failures, in);
+  if (scenario.packet) refuse_twice("/packet/faults/links", scenario.packet->faults.links, in);
+}
+
 }  // namespace
 
 void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
@@ -389,6 +405,7 @@ void check_compatibility(const Json& json, const Scenario& as_read, Input& in) {
     check_on_any_fabric(check_with_fabric, read, scenario,
                         {.server = server_good, .sharp = read.has("/fabric/type") && read.has("/fabric/sharp")}, in);
   if (scenario.packet && clean(in, "/packet")) check_packet(*scenario.packet, scenario.fabric, scenario.server, fabric_good, in);
+  check_listed_twice(scenario, in);
 }
 
 }  // namespace weft
