@@ -21,8 +21,11 @@ namespace {
 constexpr std::array<std::string_view, 4> formats = {"msccl", "mscclpp", "goal", "dot"};
 constexpr std::array<std::string_view, 3> protocols = {"Simple", "LL", "LL128"};
 
+constexpr const char *usual_algorithm = "ring", *usual_collective = "allreduce", *of_file = "msccl";
 constexpr const char *usual_protocol = "Simple", *usual_size = "1MiB", *usual_dtype = "float32";
 
+std::string algorithm_asked(const ExportArguments& a) { return a.algorithm.value_or(usual_algorithm); }
+std::string collective_asked(const ExportArguments& a) { return a.collective.value_or(usual_collective); }
 std::string protocol_of(const ExportArguments& a) { return a.protocol.value_or(usual_protocol); }
 std::string size_of_message(const ExportArguments& a) { return a.size.value_or(usual_size); }
 std::string dtype_of_elements(const ExportArguments& a) { return a.dtype.value_or(usual_dtype); }
@@ -71,6 +74,10 @@ std::vector<std::string> idle_options(const ExportArguments& a, const Request& q
     if (given) add(flag, fmt::format("is of {}, --as {} has none", of, a.format), *given);
   };
   const Algorithm* known = find_algorithm(q.collective, q.algorithm);
+  if (a.algorithm && !a.file.empty() && *a.algorithm != of_file)
+    add("--algorithm", fmt::format("the schedule is that of {}: leave one of them out", a.file), *a.algorithm);
+  if (a.collective && !a.file.empty() && *a.collective != name_of(q.collective))
+    add("--collective", fmt::format("must be the {} of {}", name_of(q.collective), a.file), *a.collective);
   if (a.format == "goal" || a.format == "dot") is_of("--protocol", a.protocol, "msccl and mscclpp");
   if (a.format != "goal") {
     if (known == nullptr || !known->takes_inner) is_of("--size", a.size, "goal and two_level");
@@ -91,7 +98,7 @@ std::vector<std::string> idle_options(const ExportArguments& a, const Request& q
 
 // With what has been found wrong before.
 Request export_request(const ExportArguments& a, std::vector<std::string> problems) {
-  Request q{.algorithm = a.algorithm, .ranks = a.ranks.value_or(0), .root = a.root.value_or(0)};
+  Request q{.algorithm = algorithm_asked(a), .ranks = a.ranks.value_or(0), .root = a.root.value_or(0)};
   q.settings = {.group = a.group,
                 .servers = a.servers,
                 .channels = a.channels,
@@ -100,11 +107,12 @@ Request export_request(const ExportArguments& a, std::vector<std::string> proble
                 .inner = a.inner,
                 .up = a.up,
                 .down = a.down};
-  require_name("--collective", a.collective, Form<Collective>::names(), problems);
-  q.collective = collective_named(a.collective).value_or(Collective::allreduce);
+  require_name("--collective", collective_asked(a), Form<Collective>::names(), problems);
+  const auto collective = collective_named(collective_asked(a));
+  q.collective = collective.value_or(Collective::allreduce);
   if (!a.file.empty()) noting("--file", problems, [&] { q.settings.imported = import_schedule(a.file, a.file); });
   if (const Schedule* s = q.settings.imported.schedule.get()) {
-    q.algorithm = "msccl";
+    q.algorithm = of_file;
     q.collective = s->collective;
     q.root = s->root;
     if (!a.ranks) q.ranks = s->ranks;
@@ -117,7 +125,7 @@ Request export_request(const ExportArguments& a, std::vector<std::string> proble
     problems.push_back(fmt::format("weft export: -n: must be 1 to {}, got {}", max_mscclpp_gpus, *a.ranks));
   Bytes size;
   noting("--size", problems, [&] { size = parse_bytes(size_of_message(a)); });
-  if (collective_named(a.collective) && find_algorithm(q.collective, q.algorithm) == nullptr)
+  if (collective && find_algorithm(q.collective, q.algorithm) == nullptr)
     for (const Problem& problem : constraints(q)) problems.push_back(fmt::format("weft export: {}: {}", flag_of(problem), problem.what));
   const bool fits_so_far = problems.empty();
   for (std::string& problem : idle_options(a, q)) problems.push_back(std::move(problem));
@@ -136,18 +144,18 @@ Request export_request(const ExportArguments& a, std::vector<std::string> proble
 std::string said_of_size(const Request& q, const ExportArguments& a) {
   const Algorithm& algorithm = *find_algorithm(q.collective, q.algorithm);
   if (algorithm.takes_inner && a.inner.empty())
-    return fmt::format("weft export: {} has {} among the leaders, as weft run does at {}: give another --size, or --inner\n", a.algorithm,
+    return fmt::format("weft export: {} has {} among the leaders, as weft run does at {}: give another --size, or --inner\n", q.algorithm,
                        q.settings.inner, size_of_message(a));
   if (algorithm.cuts_itself)
     return fmt::format(
         "weft export: {} is written with {} in {}; weft run takes what NCCL chooses for the size, which its rows name: give that as "
         "--channels and --pieces\n",
-        a.algorithm, q.collective == Collective::alltoall ? "sends and receives" : "rings", counted(q.settings.channels, "channel"));
+        q.algorithm, q.collective == Collective::alltoall ? "sends and receives" : "rings", counted(q.settings.channels, "channel"));
   if (algorithm.wants_pieces && a.pieces == 0)
     return fmt::format(
         "weft export: {} is written in one piece; weft run cuts it into as many as the size wants, which its rows name: give them as "
         "--pieces\n",
-        a.algorithm);
+        q.algorithm);
   return "";
 }
 
@@ -182,8 +190,9 @@ GoalOptions goal_options(const ExportArguments& a) {
 }  // namespace
 
 void declare_export(CLI::App& command, ExportArguments& a) {
-  command.add_option("--algorithm", a.algorithm, "Name of an algorithm, as weft list prints it")->capture_default_str();
-  command.add_option("--collective", a.collective, "Collective operation that it does")->capture_default_str();
+  command.add_option("--algorithm", a.algorithm, "Name of an algorithm, as weft list prints it")->default_str(usual_algorithm);
+  command.add_option("--collective", a.collective, "Collective operation that it does; by default that of --file")
+      ->default_str(usual_collective);
   command.add_option("-n,--ranks", a.ranks, "Number of ranks; by default those of --file");
   command.add_option("--as", a.format, fmt::format("Format to write: {}", fmt::join(formats, ", ")))->capture_default_str();
   command.add_option("--file", a.file, "A schedule of MSCCL (XML) or MSCCL++ (JSON) instead of an algorithm")->type_name("SCHEDULE");

@@ -10,7 +10,8 @@
 namespace weft {
 
 struct ExportArguments {
-  std::string algorithm = "ring", collective = "allreduce", format = "msccl", file = {}, output = {}, inner = {}, up = {}, down = {};
+  std::optional<std::string> algorithm = {}, collective = {};  // by default those of the file; else ring, allreduce
+  std::string format = "msccl", file = {}, output = {}, inner = {}, up = {}, down = {};
   std::optional<std::string> protocol = {}, size = {}, dtype = {};  // by default Simple, 1MiB, float32
   std::string reduce_rate = {};
   std::optional<int> ranks = {}, root = {};  // by default those of the file; else root 0

@@ -141,6 +141,20 @@ TEST_CASE("options that change nothing in the format, or of the algorithm, are r
                        InputError);
 }
 
+TEST_CASE("an algorithm or another collective beside the file of a schedule is refused") {
+  const ScratchFolder folder;
+  const std::string file = (folder / "tree.xml").string();
+  CHECK(exported({.algorithm = "binomial_tree", .collective = "broadcast", .output = file, .ranks = 4}).empty());
+  CHECK_THROWS_WITH_AS(exported({.algorithm = "ring", .collective = "allreduce", .file = file}),
+                       fmt::format("weft export: --algorithm: the schedule is that of {0}: leave one of them out, got ring\n"
+                                   "weft export: --collective: must be the broadcast of {0}, got allreduce",
+                                   file)
+                           .c_str(),
+                       InputError);
+  const std::string plain = exported({.file = file});
+  CHECK(exported({.algorithm = "msccl", .collective = "broadcast", .file = file}) == plain);
+}
+
 TEST_CASE("more ranks than a schedule is read with are refused at once, in every format") {
   for (const char* format : {"msccl", "mscclpp", "goal", "dot"}) {
     CAPTURE(format);

@@ -210,7 +210,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
       app.add_option("--duplicate", n.faults.duplication, "Fault injection: probability that it is duplicated")->capture_default_str(),
       app.add_option("--reorder", n.faults.reordering, "Fault injection: probability that it is sent after later ones")
           ->capture_default_str(),
-      app.add_option("--seed", n.faults.seed, "Seed of the fault injection")->capture_default_str(),
+      app.add_option("--seed", w.seed, "Seed of the fault injection")->type_name("UINT")->default_str(fmt::to_string(n.faults.seed)),
   };
   for (CLI::Option* option : only_udp) option->group("With --transport udp");
   return {collective, only_n, ranks, switches, servers, factor, step, counts, only_tcp, of_compression, {only_udp.begin(), only_udp.end()}};

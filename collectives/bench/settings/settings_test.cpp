@@ -89,6 +89,17 @@ TEST_CASE("bench: all that is wrong with a command line is said at once") {
         std::vector<std::string>{"--hosts: \"b:0\": the port must be 1 to 65535"});
 }
 
+TEST_CASE("bench: a seed is a whole number that is not negative, in decimal digits") {
+  CHECK(settings_of({"--transport", "udp", "--seed", "18446744073709551615"}).in_network.faults.seed == 18'446'744'073'709'551'615u);
+  CHECK(settings_of({"--transport", "udp"}).in_network.faults.seed == UdpSettings{}.faults.seed);
+  for (const char* seed : {"-1", "1x", "1.5", " 1", "18446744073709551616"}) {
+    CAPTURE(seed);
+    CHECK(problems_of({"--transport", "udp", "--seed", seed}) ==
+          std::vector<std::string>{fmt::format("--seed: must be a whole number that is not negative, got {}", seed)});
+  }
+  CHECK(problems_of({"--seed", "-1"}) == std::vector<std::string>{"--seed: only for --transport udp"});
+}
+
 TEST_CASE("bench: the secret of a job over several machines comes from a file or the environment, and is not in what is printed") {
   const ScratchFolder folder;
   const std::string file = folder.file("secret", "sesame\n");

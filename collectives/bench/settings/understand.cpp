@@ -334,6 +334,14 @@ class Reader {
     refuse_if(!written_.in_network.empty(), "{}: only for --transport udp", fmt::join(written_.in_network, ", "));
   }
 
+  void interpret_seed() {
+    if (written_.seed.empty()) return;
+    const char* const end = written_.seed.data() + written_.seed.size();
+    std::uint64_t& seed = settings_.in_network.faults.seed;
+    const auto read = std::from_chars(written_.seed.data(), end, seed);
+    refuse_if(read.ec != std::errc{} || read.ptr != end, "--seed: must be a whole number that is not negative, got {}", written_.seed);
+  }
+
   void interpret_in_network() {
     const UdpSettings& n = settings_.in_network;
     std::vector<std::string_view> known;
@@ -368,6 +376,7 @@ class Reader {
     probability("--loss", n.faults.loss);
     probability("--duplicate", n.faults.duplication);
     probability("--reorder", n.faults.reordering);
+    interpret_seed();
     interpret_places();
     if (problems_.empty()) refuse_what_cannot_be_deployed();
   }

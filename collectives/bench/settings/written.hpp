@@ -34,6 +34,7 @@ struct Written {
   std::string device = "host", stream_rate = {};
   std::string secret_file = {};
   std::string schedule = {};  // the file of msccl
+  std::string seed = {};      // of the fault injection; CLI11 itself takes -1 for the largest number that there is
   std::string datatype = {};  // as nccl-tests names it
   int n = 0, threads = 0, gpus = 0, graphs = 0;
   bool collective_said = false, factor = false;
