@@ -187,6 +187,17 @@ Case case_of(const AdviseArguments& arguments) {
   return std::move(cases.front());
 }
 
+// Of NCCL's, which the profile says that it does not have on these ranks.
+std::string said_of_protocols_left_out(const Scenario& s) {
+  std::string lines;
+  for (const NcclProtocol protocol : protocols_left_out(s)) {
+    const bool is_ll = protocol == NcclProtocol::ll;
+    lines += fmt::format("# NCCL's {} is left out: by its \"{}_bias\" of {:g}, hardware {} says that NCCL does not have it here\n#\n",
+                         is_ll ? "LL" : "LL128", name_of(protocol), is_ll ? s.hardware.ll_bias : s.hardware.ll128_bias, s.hardware.name);
+  }
+  return lines;
+}
+
 // What else there is on the fabric, without which other algorithms may come first.
 std::string conditions_of(const Scenario& s) {
   std::vector<std::string> out;
@@ -220,6 +231,7 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   const std::vector<AlgorithmChoice>& candidates = advisor.candidates();
   if (only_nccl_has_latencies(s.hardware) && std::ranges::any_of(candidates, is_nccl) && !std::ranges::all_of(candidates, is_nccl))
     out << "# " << no_latencies_beside_nccl(s.hardware.name) << "\n#\n";
+  out << said_of_protocols_left_out(s);
   const std::string table = table_of(advisor, ranges, calibration);
   out << table;
   if (const auto own = advisor.ranges(is_nccl); !own.empty()) {

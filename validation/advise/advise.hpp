@@ -32,6 +32,9 @@ struct AdvisedRange {
 // servers or switches besides the ranks.
 std::vector<AlgorithmChoice> advise_candidates(const Scenario&);
 
+// Those of NCCL's that are no candidates, as the profile's fit found them not to be there.
+std::set<NcclProtocol> protocols_left_out(const Scenario&);
+
 // The messages of one step, on average; of algorithms that cut themselves 0.
 inline constexpr std::int64_t max_messages_at_once = std::int64_t{1} << 16;
 std::int64_t messages_at_once(const Scenario&, const AlgorithmChoice&);

@@ -57,6 +57,26 @@ TEST_CASE("advice: a protocol of NCCL that the profile's fit found not to be the
   CHECK(has_ll128());
 }
 
+TEST_CASE("advice: that a protocol of NCCL was left out is said above the advice, with what says so, and only where NCCL is a candidate") {
+  const ScratchFolder folder;
+  Json json = Json::parse(R"({"schema": 1, "name": "s", "hardware": {"profile": "ideal", "ll128_bias": 0.125}, "server": "dgx_h100",
+    "fabric": {"type": "star", "nodes": 2, "link": {"bandwidth": "400Gbps", "latency": "1us"}},
+    "workload": {"algorithm": ["nccl", "ring"], "size": ["1MiB", "2MiB"]}})");
+  const auto text = [&] {
+    std::ostringstream out, err;
+    CHECK(advise_command({.scenario = folder.file("s.json", json.dump()).string(), .set = {}}, out, err) == 0);
+    return out.str();
+  };
+  const std::string said = text(), line = "# NCCL's LL128 is left out: by its \"ll128_bias\" of 0.125, hardware ideal ";
+  CAPTURE(said);
+  CHECK(said.find(line) != said.npos);
+  CHECK(said.find(line) < said.find("from"));
+  json["workload"]["ranks"] = 8;  // of one server
+  CHECK(text().find("left out") == said.npos);
+  json["workload"]["ranks"] = 16, json["workload"]["algorithm"] = Json::parse(R"(["ring", "halving_doubling"])");
+  CHECK(text().find("left out") == said.npos);
+}
+
 TEST_CASE("advice: candidates are those of the scenario's list where it has several, each in all its settings") {
   Scenario s = star_of(6);
   s.server = server_preset("two_nic");

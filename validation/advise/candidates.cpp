@@ -12,24 +12,30 @@
 namespace weft {
 namespace {
 
-// All that NCCL chooses among by itself, at some size, but for protocols that the profile's fit found not to be there.
-std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario, const AlgorithmChoice& nccl) {
+// All that NCCL would choose among by itself, at some size, had it every protocol.
+std::vector<Regime> regimes_of_nccl(const Scenario& scenario) {
+  const AlgorithmChoice nccl = {.name = "nccl", .settings = {.channels = 0}};
   if (!algorithm_problems(scenario, nccl, "").empty()) return {};
   const auto fabric = build(scenario.fabric.spec, scenario.server);
   const std::vector<int> placement = place(scenario.placement, ranks_of(scenario), scenario.fabric.spec, scenario.server);
   const NcclQuestion question =
       nccl_question({scenario, scenario.hardware, *fabric, placement, {}}, with_server_defaults(scenario, nccl).settings);
-  std::vector<AlgorithmSettings> out;
+  std::vector<Regime> out;
   for (const Bytes size : {Bytes{1}, Bytes{std::numeric_limits<std::int64_t>::max()}})
-    for (const Regime& regime : nccl_regimes(question, size)) {
-      if (lacks_protocol(scenario.hardware, regime)) continue;
-      out.push_back({.channels = 0, .nccl = regime.pattern, .protocol = regime.protocol});
-    }
+    for (const Regime& regime : nccl_regimes(question, size)) out.push_back(regime);
+  return out;
+}
+
+// But for protocols that the profile's fit found not to be there.
+std::vector<AlgorithmSettings> variants_of_nccl(const Scenario& scenario) {
+  std::vector<AlgorithmSettings> out;
+  for (const Regime& regime : regimes_of_nccl(scenario))
+    if (!lacks_protocol(scenario.hardware, regime)) out.push_back({.channels = 0, .nccl = regime.pattern, .protocol = regime.protocol});
   return out;
 }
 
 std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Scenario& scenario) {
-  if (algorithm.cuts_itself) return variants_of_nccl(scenario, {.name = std::string(algorithm.name), .settings = {.channels = 0}});
+  if (algorithm.cuts_itself) return variants_of_nccl(scenario);
   const int nics = std::max(1, scenario.server.nic_count());
   std::vector<AlgorithmSettings> out;
   std::set<int> channels = {1};
@@ -41,6 +47,15 @@ std::vector<AlgorithmSettings> variants_of(const Algorithm& algorithm, const Sce
 }
 
 }  // namespace
+
+std::set<NcclProtocol> protocols_left_out(const Scenario& scenario) {
+  const std::vector<AlgorithmChoice>& listed = scenario.workload.algorithms;
+  std::set<NcclProtocol> out;
+  if (listed.size() > 1 && std::ranges::find(listed, "nccl", &AlgorithmChoice::name) == listed.end()) return out;
+  for (const Regime& regime : regimes_of_nccl(scenario))
+    if (lacks_protocol(scenario.hardware, regime)) out.insert(regime.protocol);
+  return out;
+}
 
 std::vector<AlgorithmChoice> advise_candidates(const Scenario& scenario) {
   const std::vector<AlgorithmChoice>& listed = scenario.workload.algorithms;

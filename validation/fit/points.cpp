@@ -229,6 +229,12 @@ class Points {
     if (is_point_to_point(row.collective)) return seats_of_pair(row);
     Seats out{.ranks = row.ranks, .nodes = row.nodes, .of_each_node = row.gpus};
     if (row.ranks > 0 && row.nodes > 0) {
+      const bool is_flat = selection_.flat && gpus_ == 1;  // every rank is a node
+      if (row.fewest_of_a_node != row.most_of_a_node && !is_flat)
+        return refuse(row, fmt::format("{} ranks on {} nodes, of which one had {} and another {}: a measurement must have equally many "
+                                       "on every node",
+                                       row.ranks, row.nodes, row.most_of_a_node, row.fewest_of_a_node)),
+               std::nullopt;
       if (row.ranks % row.nodes != 0)
         return refuse(row, fmt::format("{} ranks are no multiple of {} nodes", row.ranks, row.nodes)), std::nullopt;
       out.of_each_node = row.ranks / row.nodes;

@@ -277,6 +277,25 @@ TEST_CASE("points: servers of more GPUs than the scenario's are refused, and mor
   CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{"f:2: 31 ranks are no multiple of 4 nodes"});
 }
 
+TEST_CASE(
+    "points: nodes of unlike numbers of ranks are refused with these, though their mean is a whole number, but where ranks are nodes") {
+  Scenario s = open_pair({}).scenario();
+  std::vector<Measurement> rows = measured_on({}, {64});
+  rows[0].nodes = 2, rows[0].gpus = 6, rows[0].ranks = 12, rows[0].where = "f:2";
+  rows[0].fewest_of_a_node = 4, rows[0].most_of_a_node = 8;
+  const std::string said = "f:2: 12 ranks on 2 nodes, of which one had 8 and another 4: a measurement must have equally many on every node";
+  {
+    Simulator simulator(s);
+    CHECK(problems_of([&] { usable(rows, simulator, {}); }) == Lines{said});
+    CHECK(usable(rows, simulator, {.flat = true}).points.front().setup.nodes == 12);
+  }
+  s.server = server_preset("dgx_h100");
+  Simulator simulator(s);
+  CHECK(problems_of([&] { usable(rows, simulator, {.flat = true}); }) == Lines{said});
+  rows[0].fewest_of_a_node = rows[0].most_of_a_node = 6;
+  CHECK(usable(rows, simulator, {}).points.front().setup.of_each_node == 6);
+}
+
 TEST_CASE("points: a matrix of pairs is measured between the GPUs that it names") {
   Scenario s = open_pair({}).scenario();
   s.server = server_preset("single_nic");  // two GPUs below each of two PCIe switches, 10 GB/s between the sockets

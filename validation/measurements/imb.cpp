@@ -32,6 +32,8 @@ struct ImbTable {
   std::vector<ImbRow> rows = {};
 };
 
+constexpr std::string_view imb_title = "# Benchmarking ";
+
 // "# Benchmarking Allreduce", also with tabs between the words and a number behind them, as spreadsheets make of it.
 bool begins_a_table(std::span<const std::string_view> words) { return words.size() > 2 && words[0] == "#" && words[1] == "Benchmarking"; }
 
@@ -113,7 +115,8 @@ void end_table(ImbTable& table, RowSink& sink) {
 
 bool holds_imb(std::string_view text) {
   return text.find("#repetitions") != text.npos &&
-         std::ranges::any_of(lines_in(text), [](std::string_view line) { return begins_a_table(words_in(line)); });
+         (text.find(imb_title) != text.npos ||
+          std::ranges::any_of(lines_in(text), [](std::string_view line) { return begins_a_table(words_in(line)); }));
 }
 
 void read_imb(std::string_view text, RowSink& sink) {
@@ -125,6 +128,8 @@ void read_imb(std::string_view text, RowSink& sink) {
     if (begins_a_table(words)) {
       end_table(table, sink);
       begin(table, benchmark_in(words), i + 1, sink);
+    } else if (const auto prefix = before_title(lines, i, imb_title, "#")) {
+      sink.problem(i + 1, title_behind(*prefix));
     } else if (!table.benchmark || words.empty()) {
       continue;
     } else if (words.size() > 2 && words[1] == "#processes" && words[2] == "=") {

@@ -128,3 +128,12 @@ TEST_CASE("Intel MPI Benchmarks: cut rows, rows with defects and rows behind som
         Lines{"f:6: looks like a row behind \"node1:\"; a row must begin with its size: remove what stands before it"});
   CHECK(with("node1: 16 of 32 ranks took 1 2 3 4 5 6\n").empty());
 }
+
+TEST_CASE("IMB: a table whose lines all stand behind something is refused with what that is") {
+  std::string behind;
+  for (std::size_t begin = 0, end = 0; (end = imb.find('\n', begin)) != imb.npos; begin = end + 1)
+    behind += "node01: " + imb.substr(begin, end + 1 - begin);
+  const std::string said =
+      "looks like the title of a table behind \"node01:\"; it must begin its line: remove what stands before each line";
+  CHECK(problems_of([&] { parse_measurements(behind, "f"); }) == Lines{"f:5: " + said, "f:14: " + said, "f:22: " + said, "f:29: " + said});
+}

@@ -82,6 +82,20 @@ std::string row_behind(const RowBehindPrefix& found) {
   return fmt::format("looks like a row behind \"{}\"; a row must begin with its size: remove what stands before it", found.prefix);
 }
 
+std::optional<std::string> before_title(std::span<const std::string_view> lines, std::size_t line, std::string_view title,
+                                        std::string_view next) {
+  constexpr std::size_t soon = 4;  // with lines of settings in between
+  const std::size_t at = lines[line].find(title);
+  if (at == std::string_view::npos || trimmed(lines[line].substr(0, at)).empty()) return {};
+  const auto below = lines.subspan(line + 1, std::min(soon, lines.size() - line - 1));
+  if (std::ranges::none_of(below, [&](std::string_view one) { return one.size() > at && one.substr(at).starts_with(next); })) return {};
+  return std::string(trimmed(lines[line].substr(0, at)));
+}
+
+std::string title_behind(std::string_view prefix) {
+  return fmt::format("looks like the title of a table behind \"{}\"; it must begin its line: remove what stands before each line", prefix);
+}
+
 // "4,194,304", which no program of measurements prints: somebody's spreadsheet did.
 bool has_thousands(std::string_view word) {
   const auto first = word.find(',');
@@ -114,6 +128,16 @@ void RowSink::problem(std::size_t line, std::string_view text, std::string_view 
 void RowSink::note(std::string_view text) {
   std::string note = fmt::format("{}: {}", file_, text);
   if (std::ranges::find(out_.notes, note) == out_.notes.end()) out_.notes.push_back(std::move(note));
+}
+
+void set_ranks_of_nodes(const std::map<int, std::string>& node_of, Measurement& row) {
+  std::map<std::string_view, int> listed;
+  for (const auto& [rank, node] : node_of) ++listed[node];
+  const int all = static_cast<int>(node_of.size());
+  if (all == 0 || (all != row.ranks && all * row.gpus_of_a_process != row.ranks)) return;
+  const auto [fewest, most] =
+      std::ranges::minmax_element(listed, {}, [](const std::pair<const std::string_view, int>& node) { return node.second; });
+  row.fewest_of_a_node = fewest->second * (row.ranks / all), row.most_of_a_node = most->second * (row.ranks / all);
 }
 
 std::string collective_spelled(std::string_view name) {
@@ -164,6 +188,7 @@ void RowSink::place(Measurement& row) const {
   if (row.ranks == 0) row.ranks = row.nodes * row.gpus;
   if (row.ranks == 0) row.ranks = options_.ranks;
   if (options_.nodes == 0) return;
+  if (row.nodes != options_.nodes) row.fewest_of_a_node = row.most_of_a_node = 0;
   row.nodes = options_.nodes;
   row.gpus = 0;
 }

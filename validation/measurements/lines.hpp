@@ -25,6 +25,11 @@ struct RowBehindPrefix {
 // The last `count` words of a line that has something before them, which the first of them may touch ("12:1048576").
 std::optional<RowBehindPrefix> behind_prefix(std::string_view line, std::size_t count);
 std::string row_behind(const RowBehindPrefix& found);  // what a refusal says of it
+// What stands before the title of a table in this line, where a line soon below has `next` behind as many characters, as where every
+// line of the table stands behind something. Nothing where the title begins its line, or is in somebody's text.
+std::optional<std::string> before_title(std::span<const std::string_view> lines, std::size_t line, std::string_view title,
+                                        std::string_view next);
+std::string title_behind(std::string_view prefix);  // what a refusal says of it
 // Whether a line of these words is a row of a table of numbers, be it cut off or garbled: the first and two of three words begin as a
 // number does and are no time, name or share. What programs, MPI and schedulers print between rows is not.
 bool are_mostly_numbers(std::span<const std::string_view> words);
@@ -109,6 +114,9 @@ void read_csv(std::string_view text, RowSink& sink);
 void read_pairs(std::string_view text, RowSink& sink);
 bool holds_pairs(std::string_view text);
 void read_trace_times(std::string_view text, RowSink& sink);
+
+// The fewest and the most ranks of a node, from the node of each rank that is listed: of all, or of the first of each process.
+void set_ranks_of_nodes(const std::map<int, std::string>& node_of, Measurement& row);
 
 // A program of nccl-tests ("all_reduce_perf", with any path, and also as "all_reduce_perf_mpi"): the collective that it
 // measures, empty if Weft does not simulate it. Nothing if it is no program of nccl-tests.

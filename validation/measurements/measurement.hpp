@@ -49,6 +49,7 @@ struct Measurement {
   int nodes = 0;  // 0: the file does not say, as for gpus (of a node) and ranks
   int gpus = 0;
   int ranks = 0;
+  int fewest_of_a_node = 0, most_of_a_node = 0;  // ranks, where the file lists those of each node; 0: it does not
   // As in collectives/schedule/schedule.hpp, or "latency" (one way), "bandwidth" or "bidirectional_bandwidth" (one message of a window).
   std::string collective = {};
   std::string algorithm = {};  // in the file's own words; empty: whatever the library chose

@@ -101,7 +101,7 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
     header.ranks = std::max(header.ranks, rank + 1);
     const std::string process = fmt::format("{} {}", behind("Pid", words), behind("on", words));
     if (header.processes.try_emplace(rank, process).first->second != process && header.second_run_at == 0) header.second_run_at = line;
-    if (const auto host = behind("on", words); !host.empty()) header.hosts.emplace(host);
+    if (const auto host = behind("on", words); !host.empty()) header.hosts.emplace(host), header.host_of.try_emplace(rank, host);
     if (const auto group = behind("Group", words); !group.empty() && header.groups.emplace(group).second && header.groups.size() == 2)
       header.second_group_at = line;
   }

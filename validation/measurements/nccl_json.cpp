@@ -39,16 +39,19 @@ std::string read_config(const Json& config, Measurement& row) {
   const auto devices = config.find("devices");
   if (devices == config.end() || !devices->is_array()) return {};
   std::set<std::string> hosts;
+  std::map<int, std::string> host_of;  // of each rank that is listed
   std::set<double> groups;
   int last = static_cast<int>(devices->size()) - 1;
   for (const Json& device : *devices) {
     if (!device.is_object()) continue;
-    last = std::max(last, static_cast<int>(std::clamp(number_at(device, "rank").value_or(0), 0.0, 1e6)));
+    const auto rank = static_cast<int>(std::clamp(number_at(device, "rank").value_or(0), 0.0, 1e6));
+    last = std::max(last, rank);
     if (const auto group = number_at(device, "group")) groups.insert(*group);
-    if (device.contains("hostname")) hosts.insert(device.at("hostname").dump());
+    if (device.contains("hostname")) host_of.try_emplace(rank, *hosts.insert(device.at("hostname").dump()).first);
   }
   if (last >= 0) row.ranks = (last / row.gpus_of_a_process + 1) * row.gpus_of_a_process;
   row.nodes = static_cast<int>(hosts.size());
+  set_ranks_of_nodes(host_of, row);
   return groups.size() > 1 ? "/config/devices: " + several_groups(groups.size()) : "";
 }
 

@@ -22,6 +22,7 @@ struct NcclHeader {
   std::string algorithm;             // as weft bench says, whose table this is too
   std::set<std::string, std::less<>> hosts;
   std::map<int, std::string> processes = {};  // by rank
+  std::map<int, std::string> host_of = {};    // of each rank that is listed with one
   std::size_t second_run_at = 0;              // line where a rank is listed again, as one of another process; 0: none
   int ranks = 0;
   int iterations = nccl_iterations;

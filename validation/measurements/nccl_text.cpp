@@ -117,6 +117,7 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   row.ranks = header.ranks;
   row.nodes = static_cast<int>(header.hosts.size());
   row.gpus = row.nodes > 0 ? row.ranks / row.nodes : 0;
+  set_ranks_of_nodes(header.host_of, row);
   row.collective = header.collective;
   row.back_to_back = header.has_statistics ? 1 : header.iterations;  // -I waits for every one
   row.gpus_of_a_process = header.gpus_of_a_process;

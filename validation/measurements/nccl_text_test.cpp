@@ -134,6 +134,24 @@ TEST_CASE("nccl-tests: each run of a file has the ranks, nodes and collective of
   CHECK(read.rows[4].collective == "broadcast");  // its header does not say
 }
 
+TEST_CASE(
+    "nccl-tests: how many ranks the nodes have that have the fewest and the most, where the header lists all and nobody says otherwise") {
+  const auto ranks_of_nodes = [](const std::string& text, const ReadOptions& options = {}) {
+    const Measurement row = parse_nccl(text, options).rows.at(0);
+    return std::pair(row.fewest_of_a_node, row.most_of_a_node);
+  };
+  const std::string text = run_of("# Collective test starting: all_reduce_perf\n", 5);  // two on a node
+  CHECK(ranks_of_nodes(text) == std::pair(1, 2));
+  CHECK(ranks_of_nodes(text, {.nodes = 3}) == std::pair(1, 2));
+  CHECK(ranks_of_nodes(text, {.nodes = 5}) == std::pair(0, 0));
+  std::string cut = text;
+  cut.erase(cut.find("#  Rank  1 "), cut.find("#  Rank  2 ") - cut.find("#  Rank  1 "));
+  CHECK(ranks_of_nodes(cut) == std::pair(0, 0));
+  CHECK(ranks_of_nodes(R"({"args": ["all_reduce_perf"], "config": {"ngpus": "4", "devices": [{"rank": 0, "hostname": "a"},
+    {"rank": 4, "hostname": "a"}, {"rank": 8, "hostname": "b"}]}, "results": [{"size": 8, "out_of_place": {"time": 60.0}}]})") ==
+        std::pair(4, 8));
+}
+
 TEST_CASE("nccl-tests: calls with a barrier behind each, and calls of one CUDA graph") {
   const std::string above = "# Collective test starting: all_reduce_perf\n";
   CHECK(parse_nccl(run_of(above, 2)).rows[0].back_to_back == 20);
@@ -348,7 +366,7 @@ TEST_CASE("nccl-tests: a row behind something else is refused where it stands, a
   const std::string row = "1048576 262144 float sum -1 100.0 10.49 10.49 0 110.0 9.53 9.53 N/A";
   for (const auto& test : {std::pair<std::string, std::string>{"node1: ", "node1:"},
                            {"node1:", "node1:"},
-                           {"2026-01-02T03:04:05.1Z stdout F ", "stdout F"},
+                           {"2026/01/02 03:04:05 ", "2026/01/02 03:04:05"},
                            {"node1:1:1 [0] NCCL INFO foo  ", "node1:1:1 [0] NCCL INFO foo"},
                            {"worker-1  | ", "worker-1  |"}}) {
     const auto& [before, named] = test;

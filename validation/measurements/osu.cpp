@@ -57,7 +57,9 @@ bool is_of_device(std::string_view title) {
   return words.size() > 1 && (words[1].find('-') != words[1].npos || words[1].ends_with("CCL"));
 }
 
-bool is_title(std::string_view line) { return line.starts_with("# OSU"); }
+constexpr std::string_view osu_title = "# OSU";
+
+bool is_title(std::string_view line) { return line.starts_with(osu_title); }
 
 constexpr std::string_view title_of_pairs = "Multiple Bandwidth / Message Rate";
 
@@ -214,6 +216,8 @@ void read_osu(std::string_view text, RowSink& sink) {
       const std::string_view title = trimmed(line.substr(1));
       table = table_titled(title, i + 1, sink);
       if (has_device) table.row.system = is_of_device(title) ? device_memory : host_memory;
+    } else if (const auto prefix = before_title(lines, i, osu_title, "#")) {
+      sink.problem(i + 1, title_behind(*prefix));
     } else if (has_device && line.starts_with("# Send Buffer on HOST") && line.find("Receive Buffer on HOST") != line.npos) {
       table.row.system = host_memory;
     } else if (table.is_of_pairs && line.starts_with("# [ pairs:")) {

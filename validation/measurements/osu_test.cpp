@@ -201,11 +201,26 @@ TEST_CASE("OSU: a row with fewer columns than are named above it was cut") {
   CHECK(parse_osu(begin + "16   6.01   4.80   7.81   1000").rows.size() == 2);
 }
 
+TEST_CASE(
+    "OSU: a table whose lines all stand behind something is refused with what that is, and a title in somebody's text is passed over") {
+  for (const auto& test : {std::pair{"node01: ", "node01:"}, {"  [osu-launcher-x2] ", "[osu-launcher-x2]"}, {"| ", "|"}}) {
+    CAPTURE(test.first);
+    std::string behind = "launched\n";
+    for (const char* line : {"# OSU MPI Allreduce Latency Test v7.2", "# Datatype: MPI_CHAR.", "# Size       Avg Latency(us)", "8  20.5"})
+      behind += fmt::format("{}{}\n", test.first, line);
+    const std::string said = fmt::format(
+        "looks like the title of a table behind \"{}\"; it must begin its line: remove what stands before each line", test.second);
+    CHECK(problems_of_osu(behind) == Lines{"f:2: " + said});
+    CHECK(problems_of_osu(table(" Allreduce Latency") + behind) == Lines{"f:6: " + said});
+  }
+  CHECK(parse_osu("echo '# OSU MPI Allreduce Latency Test'\n# on node01\n" + table(" Allreduce Latency")).rows.size() == 1);
+}
+
 TEST_CASE("OSU: a row behind something else is refused where it stands") {
   const std::string begin = table(" Allreduce Latency");
   for (const auto& test : {std::pair<std::string, std::string>{"node1: 16   21.5", "node1:"},
                            {"12:16   21.5", "12:"},
-                           {"2026-01-02T03:04:05Z stdout F 16   21.5", "stdout F"}}) {
+                           {"2026/01/02 03:04:05 16   21.5", "2026/01/02 03:04:05"}}) {
     const auto& [line, before] = test;
     CAPTURE(test.first);
     const Lines told = {

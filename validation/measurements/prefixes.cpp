@@ -63,14 +63,22 @@ bool begins_as(std::string_view shape, std::string_view text) {
   return true;
 }
 
-// "2026-01-02T03:04:05.678901234Z ", "03:04:05 ", "03:04:05.678 ".
+// "2026-01-02T03:04:05.678901234Z ", in a container runtime's files with "stdout F " behind it; "2026-01-02 03:04:05 ", "03:04:05.678 ".
 Prefix time_of_line(std::string_view line) {
-  constexpr std::string_view time = "00:00:00";
-  const auto end = line.find(' ');
-  if (end == line.npos) return {};
-  if (begins_as("0000-00-00T00:00:00", line.substr(0, end))) return {end + 1, {}};
-  const auto behind = begins_as(time, line) ? line.substr(time.size(), end - time.size()) : "no time";
-  return behind.empty() || (behind[0] == '.' && is_whole(behind.substr(1))) ? Prefix{end + 1, {}} : Prefix{};
+  const auto first = line.find(' ');
+  if (first == line.npos) return {};
+  if (begins_as("0000-00-00T00:00:00", line.substr(0, first))) {
+    for (const std::string_view stream : {" stdout F ", " stderr F "})
+      if (line.substr(first).starts_with(stream)) return {first + stream.size(), {}};
+    return {first + 1, {}};
+  }
+  for (const std::string_view time : {"00:00:00", "0000-00-00 00:00:00"}) {
+    const auto end = begins_as(time, line) ? line.find(' ', time.size()) : line.npos;
+    if (end == line.npos) continue;
+    const auto behind = line.substr(time.size(), end - time.size());
+    if (behind.empty() || (behind[0] == '.' && is_whole(behind.substr(1)))) return {end + 1, {}};
+  }
+  return {};
 }
 
 // The backslash of "\# OSU MPI ...", which keeps Markdown from taking the line for a heading.

@@ -36,7 +36,9 @@ TEST_CASE("prefixes: what mpirun, srun, torchrun, kubectl and CI put before each
 }
 
 TEST_CASE("prefixes: times alone, as Jenkins prints them, and the backslashes and quotes of a page of Markdown are taken off") {
-  for (const std::string prefix : {"00:55:22 ", "00:55:22.123 ", "00:55:22 0: ", "00:55:22  "}) {
+  for (const std::string prefix :
+       {"00:55:22 ", "00:55:22.123 ", "00:55:22 0: ", "00:55:22  ", "2026-01-02 00:55:22 ", "2026-01-02 00:55:22.123456 ",
+        "2026-01-02T00:55:22.123456789Z stdout F ", "2026-01-02T00:55:22+01:00 stderr F 0: "}) {
     CAPTURE(prefix);
     const Measurements read = parse_measurements(with_prefix(prefix, "launched\n"), "f");
     REQUIRE(read.rows.size() == 2);
