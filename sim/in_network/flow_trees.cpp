@@ -85,7 +85,7 @@ bool FlowTrees::Flows::meet(const JobState& a, const JobState& b) {
 
 // With whoever adds up in the same switches at the same time, as far as that is known when the iteration begins: those that are running,
 // and those that will begin before it can end.
-double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
+AtpCollisions FlowTrees::Flows::collisions_of(std::size_t j) {
   std::vector<AtpLoad> loads;
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
     AtpLoad& load = loads.emplace_back(states_[k].load);
@@ -93,13 +93,20 @@ double FlowTrees::Flows::share_of_collisions(std::size_t j) const {
       load.present = 0;
       continue;
     }
-    if (k == j || (!states_[k].rounds.empty() && states_[k].rounds.front().on_its_way)) continue;
+    if (k == j || (!states_[k].rounds.empty() && states_[k].rounds.front().on_its_way)) {
+      load.window = std::clamp(static_cast<double>(under_way(k)), 1.0, load.window);
+      continue;
+    }
     const SimTime later = states_[k].announced;
     load.present = later == SimTime::never()
                        ? 0
                        : 1 - std::min(static_cast<double>((later - network_.now()).ps) / static_cast<double>(states_[j].least.ps), 1.0);
   }
-  return collision_shares(loads, summary_.places)[j];
+  if (loads != loads_) {
+    collisions_ = expected_collisions(loads, summary_.places);
+    loads_ = std::move(loads);
+  }
+  return collisions_[j];
 }
 
 // No faster than the switch to which most packets come for each of its own.
@@ -111,7 +118,10 @@ void FlowTrees::Flows::limit_by_pipelines(JobState& state) const {
   int most = 0;
   for (const auto& [at, link] : pipelines_) most = std::max(most, packets[link]);
   if (most == 0) return;
-  state.load.packets_per_second = std::min(state.load.packets_per_second, static_cast<double>(site_.switches.packets_per_second) / most);
+  const double limit = static_cast<double>(site_.switches.packets_per_second) / most;
+  if (limit >= state.load.packets_per_second) return;
+  state.load.server_speed *= state.load.packets_per_second / limit;
+  state.load.packets_per_second = limit;
 }
 
 AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) const {
@@ -120,18 +130,23 @@ AtpLoad FlowTrees::Flows::load_of(std::size_t j, const AtpSettings& settings) co
   const AtpRoundTrip trip = atp_round_trip(clusters_[j], servers, site_, packet);
   const EcnSettings ecn = site_.ecn;
   const Bytes marked = site_.switches.mark_above;
-  return {.workers = static_cast<int>(clusters_[j].workers().size()),
-          .servers = static_cast<int>(servers.size()),
-          .packets_per_second = trip.packets / (trip.held + trip.elsewhere).seconds(),
-          .held_for = trip.held.seconds(),
-          .elsewhere = trip.elsewhere.seconds(),
-          .window = static_cast<double>(servers.size()) * settings.largest_window,
-          .queue = ecn.on ? static_cast<double>((marked.count > 0 ? std::min(marked, ecn.min) : ecn.min).count) /
-                                static_cast<double>(packet.count)
-                          : HUGE_VAL,
-          .aggregators = static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1)
-                                                            : settings.aggregators),
-          .uneven = std::ranges::any_of(servers, [&](int at) { return std::ranges::count(clusters_[j].workers(), at) > 0; })};
+  const double packets_per_second = trip.packets / (trip.held + trip.elsewhere).seconds();
+  BitsPerSecond slowest{INT64_MAX};
+  for (const int server : servers) slowest = std::min(slowest, fabric_.link(clusters_[j].down_link(server)).bandwidth);
+  return {
+      .workers = static_cast<int>(clusters_[j].workers().size()),
+      .servers = static_cast<int>(servers.size()),
+      .packets_per_second = packets_per_second,
+      .server_speed = static_cast<double>(slowest.count) / 8 / static_cast<double>(packet.count) / packets_per_second,
+      .held_for = trip.held.seconds(),
+      .elsewhere = trip.elsewhere.seconds(),
+      .window = static_cast<double>(servers.size()) * settings.largest_window,
+      .queue = ecn.on && settings.congestion_control
+                   ? static_cast<double>((marked.count > 0 ? std::min(marked, ecn.min) : ecn.min).count) / static_cast<double>(packet.count)
+                   : HUGE_VAL,
+      .aggregators =
+          static_cast<double>(settings.split ? std::max(settings.aggregators / static_cast<int>(jobs_.size()), 1) : settings.aggregators),
+      .uneven = std::ranges::any_of(servers, [&](int at) { return std::ranges::count(clusters_[j].workers(), at) > 0; })};
 }
 
 // Each flow has its own window, all flows of a job together what the NIC takes.
@@ -158,6 +173,7 @@ void FlowTrees::Flows::add_job(std::size_t j, const AtpSettings& settings) {
       down.add(returns);
       back = std::max(back, time_on(returns, packet, programmable_));
     }
+    states_[j].round_trip = std::max(states_[j].round_trip, there + back);
     const AtpTree& tree = flows[f].tree;
     if (std::ranges::any_of(tree.members, [](const AtpMember& m) { return m.fan_in_1 > 0 && m.fan_in_2 > 1; }))
       summary_.left_out = left_out_of_two_levels;

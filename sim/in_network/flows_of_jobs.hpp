@@ -95,7 +95,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     }
   };
   struct Round {
-    std::int64_t elements = 0;
+    std::int64_t elements = 0, packets = 0;
     std::size_t joined = 0;  // workers
     bool on_its_way = false;
     std::size_t running = 0;  // flows that have not ended
@@ -113,8 +113,10 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     bool collides = false;                    // packets find others in their place
     double forwarded = 0;                     // of packets, whatever the switches have room for
     AtpLoad load = {};
-    std::vector<NodeId> switches = {};     // with its aggregators, sorted
-    SimTime least = {};                    // that its latest round takes
+    std::vector<NodeId> switches = {};  // with its aggregators, sorted
+    SimTime least = {};                 // that its latest round takes
+    SimTime round_trip = {};
+    SimTime windows_end = {};              // of what is on its way: when its windows have been sent, as long as packets collide
     SimTime last_end = {};                 // of rounds
     SimTime announced = SimTime::never();  // of the next iteration, until it is on its way
     std::vector<bool> one_sum = {};        // by server of ATP: packets that do not collide come as one sum of all workers
@@ -192,6 +194,14 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
     return (values + each - 1) / each;
   }
 
+  // Packets of all rounds that are on their way.
+  std::int64_t under_way(std::size_t j) const {
+    std::int64_t out = 0;
+    for (const Round& round : states_[j].rounds)
+      if (round.on_its_way) out += round.packets;
+    return out;
+  }
+
   void send_round(std::size_t j, Round& round, std::int64_t number) {
     JobState& state = states_[j];
     std::int64_t packets = 0, one_sum = 0;
@@ -200,12 +210,22 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
       if (state.collides && state.one_sum[s]) one_sum += packets_of(round, j, s);
     }
     if (state.collides) state.least = rounded_ps(static_cast<double>(packets) / state.load.packets_per_second * 1e12);
-    const double collided = state.collides ? 1 - (1 - share_of_collisions(j)) * (1 - state.forwarded) : 0;
-    state.whole += (1 - collided) * static_cast<double>(one_sum);
     state.packets += packets;
+    round.packets = packets;
     round.on_its_way = true;
     round.end = network_.now();
     const SimTime overhead = jobs_[j].owner ? SimTime{} : site_.hardware.send_overhead;
+    double collided = 0;
+    if (state.collides && !state.switches.empty()) {
+      const AtpCollisions met = collisions_of(j);
+      collided = 1 - (1 - met.share) * (1 - state.forwarded);
+      state.windows_end = std::max(state.windows_end, network_.now() + overhead);
+      if (met.share > 0) {
+        state.windows_end = state.windows_end + rounded_ps(static_cast<double>(packets) * met.seconds_per_packet * 1e12);
+        round.end = state.windows_end + state.round_trip + (jobs_[j].owner ? SimTime{} : site_.hardware.receive_overhead);
+      }
+    }
+    state.whole += (1 - collided) * static_cast<double>(one_sum);
     for (const std::uint32_t f : state.flows) {
       Flow& flow = flows_[f];
       const std::int64_t bytes = flow.bytes(packets_of(round, j, flow.server), collided);
@@ -248,7 +268,7 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   }
 
   static bool meet(const JobState& a, const JobState& b);
-  double share_of_collisions(std::size_t j) const;
+  AtpCollisions collisions_of(std::size_t j);
   void limit_by_pipelines(JobState& state) const;
   AtpLoad load_of(std::size_t j, const AtpSettings& settings) const;
   void add_job(std::size_t j, const AtpSettings& settings);
@@ -268,6 +288,8 @@ class FlowTrees::Flows final : public Driver, public OpenJobs {
   InNetworkDeployment deployment_;
   std::vector<JobState> states_;  // by job
   std::vector<Flow> flows_;
+  std::vector<AtpLoad> loads_;  // the latest, and what becomes of them
+  std::vector<AtpCollisions> collisions_;
   std::map<NodeId, LinkId> pipelines_;  // by switch whose program handles so many packets a second
   std::map<NodeId, LinkId> hosts_;
   InNetworkSummary summary_;                 // but for what is known after the run
