@@ -91,10 +91,10 @@ class Steps {
   std::vector<Symmetry> symmetries_;
 };
 
-// Where `of` chunks in turn are the pieces of one part of the message, the last of them is this part of each of the others.
+// The message is in parts of `of` chunks each, its pieces. All pieces of a part are of one size but the last, which is `part` of that.
 struct LastPiece {
   int of = 1;
-  double part = 1;  // in (0, 1]
+  double part = 1;  // in (0, 1]; 1: all chunks of the message are alike
   friend bool operator==(const LastPiece&, const LastPiece&) = default;
 };
 

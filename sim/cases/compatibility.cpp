@@ -374,7 +374,7 @@ void refuse_twice(const std::string& list, const std::vector<T>& entries, Input&
       in.problems.push_back({fmt::format("{}/{}", list, i), fmt::format("stands at {}/{} already", list, first)});
 }
 
-// What happens once only, whoever lists it again.
+// Entries of a list that could only repeat what another one says already.
 void check_listed_twice(const Scenario& scenario, Input& in) {
   refuse_twice("/workload/stragglers/ranks", scenario.workload.training.stragglers.ranks, in);
   refuse_twice("/faults/failures", scenario.faults.failures, in);
