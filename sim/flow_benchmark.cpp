@@ -4,6 +4,7 @@
 //   flow_benchmark [--quick] [--no-reference]
 //   flow_benchmark --scale [--quick]      1,024 to 65,536 nodes, with the proof: what a message costs there against 1,024; "servers"
 //                                         have eight GPUs and one NIC on a BiGraph
+//   flow_benchmark --socket               messages of 8 to 104 cores that share the memory of their socket
 #include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "models/fabric/bigraph.hpp"
@@ -12,10 +13,13 @@
 #include "models/server/server_fabric.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/flow/flow_network.hpp"
+#include "sim/flow/fluid.hpp"
 #include "sim/reference/s4u_network.hpp"
 
+#include <array>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -144,6 +148,28 @@ void measure_scale(bool quick) {
     if (!quick) row({bigraph(switches, nodes), "direct", {}, Collective::alltoall}, "bigraph", &all);
 }
 
+// Each core sends message after message to another one, of sizes that are drawn: none begin or end together.
+void measure_socket() {
+  fmt::print("# cores  messages  ns/msg  flows a solve\n");
+  for (const int cores : {8, 26, 52, 104}) {
+    FluidNetwork network(std::vector<BitsPerSecond>(static_cast<std::size_t>(2 * cores), 512_Gbps));
+    const LinkId in = network.add_link(817_Gbps), out = network.add_link(817_Gbps);
+    std::mt19937_64 random(1);
+    for (int core = 0; core < cores; ++core)
+      network.add_route(std::array{Hop{core, 0}, Hop{in, 0}, Hop{out, 0}, Hop{cores + (core + 1) % cores, 0}}, 25_ns, {.weight = 0.5});
+    constexpr int each = 2000;
+    std::vector<int> sent(static_cast<std::size_t>(cores));
+    const auto send = [&](std::uint32_t core) {
+      if (sent[core]++ < each) network.start(core, static_cast<std::int64_t>(1024 + random() % 65536), network.now(), core);
+    };
+    const double before = cpu_seconds();
+    for (int core = 0; core < cores; ++core) send(static_cast<std::uint32_t>(core));
+    while (network.next_date() != SimTime::never()) network.advance(send);
+    fmt::print("{:>7} {:>9} {:>7.0f} {:>14.1f}\n", cores, cores * each, (cpu_seconds() - before) / (cores * each) * 1e9,
+               static_cast<double>(network.solved_flows()) / static_cast<double>(network.solves()));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,8 +181,10 @@ int main(int argc, char** argv) {
       reference = false;
     else if (std::string_view(argv[i]) == "--scale")
       scale = true;
+    else if (std::string_view(argv[i]) == "--socket")
+      return measure_socket(), 0;
     else
-      return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference, --scale\n", argv[i]), 2;
+      return fmt::print(stderr, "{}: unknown flag; allowed: --quick, --no-reference, --scale, --socket\n", argv[i]), 2;
   }
   if (scale) return measure_scale(quick), 0;
   fmt::print("# all-reduce of 256 MiB, ideal hardware, 100 Gb/s links of 500 ns; cpu: seconds of the simulation on one core\n");

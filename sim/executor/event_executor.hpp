@@ -449,11 +449,14 @@ class EventExecutor {
       find_routes(*step.shape, channel);
       costs_.find_ring_hop(*step.shape, channel);
     }
-    for (const Transfer& t : transfers) step.loads.push_back({layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces});
-    if (std::ranges::adjacent_find(step.loads, std::not_equal_to{}) == step.loads.end() && !step.loads.empty()) {
-      step.loads.resize(1);
-      step.loads.shrink_to_fit();
-    }
+    if (transfers.empty()) return;
+    const auto load_of = [this](const Transfer& t) { return Load{layout_.size(t.chunk, t.count) * job_.element_bytes, t.reduces}; };
+    step.loads.push_back(load_of(transfers.front()));
+    const auto other = std::ranges::find_if(transfers, [&](const Transfer& t) { return load_of(t) != step.loads.front(); });
+    if (other == transfers.end()) return;
+    step.loads.resize(static_cast<std::size_t>(other - transfers.begin()), step.loads.front());
+    step.loads.reserve(transfers.size());
+    for (const Transfer& t : std::span(other, transfers.end())) step.loads.push_back(load_of(t));
   }
 
   void find_routes(StepShape& shape, std::uint32_t channel) {

@@ -62,7 +62,8 @@ FluidNetwork::RouteIndex FluidNetwork::add_route(std::span<const Hop> hops, SimT
   }
   check(routes_.size() < max_routes, "{} routes", routes_.size());
   check(terms.weight > 0 && terms.rate_cap.count >= 0, "a route of weight {} and rate cap {}", terms.weight, terms.rate_cap.count);
-  std::vector<LinkId> path;
+  std::vector<LinkId>& path = path_;
+  path.clear();
   for (const Hop& hop : hops) path.push_back(hop.link);
   if (detour_) {
     first_paths_.push_back(path);
@@ -138,7 +139,9 @@ void FluidNetwork::start(RouteIndex route, std::int64_t bytes, SimTime at, std::
 }
 
 void FluidNetwork::take_links(std::uint32_t flow) {
-  const std::span<const LinkId> path = path_of(routes_[flows_[flow].route]);
+  const Route& route = routes_[flows_[flow].route];
+  flows_[flow].terms = route.terms;
+  const std::span<const LinkId> path = path_of(route);
   Entry* entry = &entries_[flow * stride_];
   for (const LinkId link : path) (entry++)->link = link;
   if (path.size() < stride_) entry->link = no_link;

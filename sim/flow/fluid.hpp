@@ -7,6 +7,9 @@
 // which nobody is faster), flows for which it no longer holds join the problem, and it is solved again. A flow alone on
 // its links needs no solving, and its duration is the exact integer quotient, rounded up to a picosecond.
 //
+// Where many flows share a link, such as those of a socket's cores its memory, hardly any change gives one of them another bottleneck: it
+// is tried first whether all can keep theirs, and then what others leave of the link is divided anew among those that it holds back.
+//
 // Where more than `exact_up_to` flows share links at once (all-to-all of more than 64 ranks), they would end at as many
 // dates, nearly all at the end, each with a problem of thousands. There a flow ends at the next multiple of a power of two of
 // picoseconds, which is at most `coarseness` for each flow, of the time that it takes at its rate: 0.01 % for 128 ranks, 0.04 % for 256.
@@ -231,6 +234,7 @@ class FluidNetwork {
     std::uint32_t problem;  // the last sharing problem it was part of
     std::uint32_t member;   // of that one: its place in members_ and shares_
     LinkId bottleneck;      // the saturated link that decides its rate; no_link: its rate cap does
+    std::uint32_t terms;    // of its route: at hand for those who go through the flows of a link
   };
   static_assert(sizeof(Flow) == cache_line);
   // What decides a flow's rate, while they are recorded.
@@ -285,6 +289,11 @@ class FluidNetwork {
     std::uint32_t first_member = 0, members = 0;  // those who use it, in members_on_links_, since then
     std::uint32_t walked = 0;                     // the last walk over links that came to it
     std::uint32_t held = 0;                       // members that it held back when they were admitted
+  };
+  struct Kept {  // a link that goes on holding back the same flows
+    LinkId link;
+    double share = 0;    // for each unit of weight
+    bool rises = false;  // it is larger than before
   };
   struct Bottleneck {  // a link shared by several flows; or one used by `flow` alone, or its rate cap
     double share;      // for each unit of weight
@@ -374,6 +383,12 @@ class FluidNetwork {
   void admit_neighbours();
   // `with_terms` says whether any route has terms of its own; without, weights and rate caps cost nothing.
   template <bool with_terms>
+  bool keep_bottlenecks();
+  template <bool with_terms>
+  bool share_anew(Kept& kept) const;
+  template <bool with_terms>
+  bool leaves_others_slack(const Kept& kept);
+  template <bool with_terms>
   void solve();
   void begin_round(std::size_t first_new);
   bool in_round(const SharedLink& link) const { return all_links_ || link.walked == walk_; }
@@ -394,7 +409,7 @@ class FluidNetwork {
   void give(std::uint32_t member, double share, LinkId bottleneck);
   template <bool with_terms>
   double weight_of(const Flow& flow) const {
-    if constexpr (with_terms) return terms_of(routes_[flow.route]).weight;
+    if constexpr (with_terms) return terms_[flow.terms].weight;
     return 1.0;
   }
   template <bool with_terms>
@@ -416,6 +431,7 @@ class FluidNetwork {
   EventQueue queue_;  // payload: flow * 2 + (1 if it ends, 0 if it reaches its links)
   LargeTable<Route> routes_;
   std::vector<LinkId> long_paths_;
+  std::vector<LinkId> path_;  // of the route that is being added: there may be millions
   std::vector<RouteTerms> terms_;
   std::map<RouteTerms, std::uint32_t> known_terms_;  // in terms_
   LargeTable<LinkState> links_;
@@ -441,6 +457,8 @@ class FluidNetwork {
   bool all_links_ = true;                // all of shared_links_ are; otherwise those that walk_ has come to
   std::uint32_t walk_ = 0;
   std::vector<Bottleneck> bottlenecks_;
+  std::vector<Kept> kept_;
+  unsigned failures_to_keep_ = 0;  // bottlenecks, one after the other
   bool has_terms_ = false;  // some route has a weight or a rate cap
 
   struct Quotient {

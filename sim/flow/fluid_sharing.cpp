@@ -76,6 +76,7 @@ void FluidNetwork::settle() {
       admit(flow);
     }
   }
+  if (has_terms_ ? keep_bottlenecks<true>() : keep_bottlenecks<false>()) return;
   ++walk_;
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
@@ -100,6 +101,107 @@ void FluidNetwork::settle() {
     if (recording_ && i + 4 < members_.size()) prefetch(&decisions_[members_[i + 4]]);
     set_rate(members_[i], shares_[i].next_rate);
   }
+}
+
+// Where many flows share a link, such as those of a socket's cores its memory, hardly any change gives one of them another bottleneck. So
+// it is tried first whether those that a link holds back, and those that come to it, can have equal shares of what others leave of it.
+// False if not: then nobody has another rate.
+template <bool with_terms>
+bool FluidNetwork::keep_bottlenecks() {
+  if (failures_to_keep_ > 0 && problem_ % (1U << failures_to_keep_) != 0) return false;
+  ++walk_;
+  kept_.clear();
+  const auto keep = [&](LinkId id) {
+    LinkState& link = links_[static_cast<std::size_t>(id)];
+    if (link.holds == 0 || link.walked == walk_) return;
+    link.walked = walk_;
+    link.shared = static_cast<std::uint32_t>(kept_.size());
+    kept_.push_back({.link = id});
+  };
+  for (const std::uint32_t newcomer : members_) {
+    if (flows_[newcomer].settled) return false;  // the capacity of one of its links has changed
+    LinkId holder = no_link;
+    int holders = 0;
+    for_links_of(newcomer, [&](const LinkState& link, LinkId id) {
+      if (link.holds > 0 && id != holder) holder = id, ++holders;
+    });
+    if (holders != 1) return false;  // of two, neither would be slack
+    keep(holder);
+    hold_back(flows_[newcomer], holder);  // which the solver changes if need be
+  }
+  for (const LinkId id : loosened_) keep(id);
+  if (kept_.empty()) {
+    joined_.clear();
+    loosened_.clear();
+    return true;
+  }
+  if (!std::ranges::all_of(kept_, [&](Kept& kept) { return share_anew<with_terms>(kept); }) ||
+      !std::ranges::all_of(kept_, [&](const Kept& kept) { return leaves_others_slack<with_terms>(kept); })) {
+    failures_to_keep_ = std::min(failures_to_keep_ + 1, 6U);
+    return false;
+  }
+  failures_to_keep_ = 0;
+  ++solves_;
+  for (const Kept& kept : kept_)
+    for_flows_on(links_[static_cast<std::size_t>(kept.link)], [&](std::uint32_t number) {
+      const Flow& flow = flows_[number];
+      if (flow.bottleneck != kept.link) return;
+      ++solved_flows_;
+      set_rate(number, kept.share * weight_of<with_terms>(flow));
+    });
+  joined_.clear();
+  loosened_.clear();
+  return true;
+}
+
+// Sets the share that the flows which a link holds back would have. False if another one is faster there.
+template <bool with_terms>
+bool FluidNetwork::share_anew(Kept& kept) const {
+  const LinkState& link = links_[static_cast<std::size_t>(kept.link)];
+  double left = link.capacity, weight = 0, share_before = 0, fastest_other = 0;
+  for_flows_on(link, [&](std::uint32_t number) {
+    const Flow& flow = flows_[number];
+    const double own = weight_of<with_terms>(flow);
+    if (flow.bottleneck == kept.link) {
+      weight += own;
+      share_before = std::max(share_before, flow.rate / own);
+    } else {
+      left -= flow.rate;
+      fastest_other = std::max(fastest_other, flow.rate / own);
+    }
+  });
+  kept.share = left / weight;
+  kept.rises = kept.share > share_before;
+  return kept.share > 0 && fastest_other <= kept.share * (1 + tolerance);
+}
+
+// Whether, with the shares of all that are kept, no other link of those flows decides a rate.
+template <bool with_terms>
+bool FluidNetwork::leaves_others_slack(const Kept& kept) {
+  const auto next_rate = [&](const Flow& flow) {
+    if (flow.bottleneck == no_link) return flow.rate;
+    const LinkState& holder = links_[static_cast<std::size_t>(flow.bottleneck)];
+    return holder.walked == walk_ ? kept_[holder.shared].share * weight_of<with_terms>(flow) : flow.rate;
+  };
+  bool slack = true;
+  for_flows_on(links_[static_cast<std::size_t>(kept.link)], [&](std::uint32_t number) {
+    const Flow& flow = flows_[number];
+    if (!slack || flow.bottleneck != kept.link) return;
+    const double rate = kept.share * weight_of<with_terms>(flow);
+    if constexpr (with_terms) slack = rate <= terms_[flow.terms].rate_cap;
+    for_links_of(number, [&](LinkState& link, LinkId id) {
+      if (id != kept.link && link.holds > 0) slack = false;
+      if (!slack || link.walked == walk_ || (flow.settled && !kept.rises)) return;
+      double load = rate;
+      if (link.flows.size() > 1) {
+        link.walked = walk_;
+        load = 0;
+        for_flows_on(link, [&](std::uint32_t other) { load += next_rate(flows_[other]); });
+      }
+      slack = load <= link.capacity * (1 + tolerance);
+    });
+  });
+  return slack;
 }
 
 template <bool with_terms>
@@ -177,7 +279,7 @@ void FluidNetwork::add_links_of_members() {
       shared_by_members_.push_back(link.shared);
     });
     if constexpr (with_terms)
-      if (const double rate_cap = terms_of(routes_[flows_[members_[i]].route]).rate_cap; rate_cap < share.alone)
+      if (const double rate_cap = terms_[flows_[members_[i]].terms].rate_cap; rate_cap < share.alone)
         share.alone = rate_cap, share.alone_link = no_link;
     shares_.push_back(share);
   }

@@ -210,6 +210,16 @@ TEST_CASE("fluid: a link has its duplex rate in each direction while both are us
   CHECK(ends_of({80_Gbps, 80_Gbps}, {{{{0, 0}, {1, 0}}, 0_us, 125'000, 0_us}}, load) == std::vector{50_us});
 }
 
+void require_ends_by_the_book(const std::vector<BitsPerSecond>& capacity, const std::vector<Demand>& demands,
+                              const TwoWayLoads& two_way = {}) {
+  const auto ends = ends_of(capacity, demands, two_way);
+  const auto expected = ends_by_the_book(capacity, demands, two_way);
+  for (std::size_t i = 0; i < demands.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(ends[i].seconds() == doctest::Approx(expected[i]).epsilon(1e-9));
+  }
+}
+
 enum class Shares { equal, weighted, two_way };
 
 void compare_with_reference(Shares shares) {
@@ -239,12 +249,7 @@ void compare_with_reference(Shares shares) {
       d.terms.weight = std::array{1.0, 1.0, 0.5, 0.1, 3.0, 0.7}[below(6)];
       if (below(3) == 0) d.terms.rate_cap = static_cast<std::int64_t>(1 + below(9)) * 7_Gbps;
     }
-    const auto ends = ends_of(capacity, demands, two_way);
-    const auto expected = ends_by_the_book(capacity, demands, two_way);
-    for (std::size_t i = 0; i < demands.size(); ++i) {
-      CAPTURE(i);
-      REQUIRE(ends[i].seconds() == doctest::Approx(expected[i]).epsilon(1e-9));
-    }
+    require_ends_by_the_book(capacity, demands, two_way);
   }
 }
 
@@ -256,6 +261,43 @@ TEST_CASE("fluid: random flows with weights and rate caps end when progressive f
 
 TEST_CASE("fluid: random flows over links that lose rate when used both ways end when progressive filling says") {
   compare_with_reference(Shares::two_way);
+}
+
+TEST_CASE("fluid: messages of the cores of two sockets, each begun when it may be, end when progressive filling says") {
+  // Each core has a link up and one down, each socket its memory in and out, which most messages cross, and one link to the other socket:
+  // the usual change is of one memory's flows, until a core's link, the way across or a rate cap has a say.
+  std::mt19937_64 random(5);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const std::size_t cores = 4 + 2 * below(9);
+    std::vector<BitsPerSecond> capacity(2 * cores, static_cast<std::int64_t>(1 + below(5)) * 20_Gbps);
+    for (int socket = 0; socket < 2; ++socket) {
+      const BitsPerSecond memory = static_cast<std::int64_t>(2 + below(6)) * 25_Gbps;
+      for (const BitsPerSecond rate : {memory, below(2) == 0 ? memory : 110_Gbps, static_cast<std::int64_t>(1 + below(9)) * 15_Gbps})
+        capacity.push_back(rate);
+    }
+    const bool weighted = below(2) == 0;
+    // Some rounds have idle times, some many messages that come at one date.
+    const std::size_t within = std::array<std::size_t, 4>{10, 200, 2'000, 6'000}[below(4)], step_ps = within == 10 ? 20'000'000 : 1'000'003;
+    std::vector<Demand> demands(80);
+    for (Demand& d : demands) {
+      const std::size_t from = below(cores), to = below(cores), socket = from * 2 / cores;
+      const auto link = [](std::size_t id) { return Hop{static_cast<LinkId>(id), 0}; };
+      d.hops = {link(from)};
+      for (const std::size_t of_memory : {0, 1})
+        if (below(9) > 0) d.hops.push_back(link(2 * cores + 3 * socket + of_memory));
+      if (to * 2 / cores != socket) d.hops.push_back(link(2 * cores + 3 * socket + 2));
+      d.hops.push_back(link(cores + to));
+      if (round % 3 == 0 && below(4) == 0) d.hops.push_back(d.hops[below(d.hops.size())]);  // crosses it twice
+      d.bytes = static_cast<std::int64_t>(1 + below(200)) * 5'000;
+      d.at = SimTime{static_cast<std::int64_t>(below(within) * step_ps)};
+      if (!weighted) continue;
+      d.terms.weight = to * 2 / cores != socket ? 0.4 : 1.0;
+      if (below(20) == 0) d.terms.rate_cap = static_cast<std::int64_t>(1 + below(4)) * 3_Gbps;
+    }
+    require_ends_by_the_book(capacity, demands);
+  }
 }
 
 TEST_CASE("fluid: routes longer than those before leave running flows in place") {
