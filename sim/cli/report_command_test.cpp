@@ -109,8 +109,8 @@ TEST_CASE("a figure's script is drawn from results.csv") {
   REQUIRE(here.weft("run s.json --quiet -o out").status == 0);
   CHECK(here.weft("plot out/results.csv --x size_bytes --y busbw_GBps -o f.gp").printed == "f.gp\n");
   const std::string script = read_file(here / "f.gp");
-  CHECK(script.find("title \"hdrm\"") != script.npos);
-  CHECK(script.find("set ylabel \"bus bandwidth (GB/s)\"") != script.npos);
+  CHECK(script.find("title 'hdrm'") != script.npos);
+  CHECK(script.find("set ylabel 'bus bandwidth (GB/s)'") != script.npos);
 }
 
 TEST_CASE(

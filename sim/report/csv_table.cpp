@@ -3,6 +3,7 @@
 #include "kernels/base/error.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,15 +20,21 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
   std::vector<std::string> fields(1);
   std::vector<std::string> problems;
   bool quotes = false;
-  std::size_t line = 1, began = 1;
+  constexpr std::size_t max_problems = 5;  // the rest of a file that is no CSV says no more
+  std::size_t line = 1, began = 1, uneven = 0;
   const auto end_line = [&] {
     if (fields.size() == 1 && fields[0].empty()) return;  // an empty line
-    if (out.header.empty())
+    if (out.header.empty()) {
       out.header = fields;
-    else if (fields.size() != out.header.size())
-      problems.push_back(fmt::format("{}:{}: has {} fields, the header {}", file, began, fields.size(), out.header.size()));
-    else
+      std::set<std::string> seen;
+      for (const std::string& name : fields)
+        if (!name.empty() && !seen.insert(name).second)
+          problems.push_back(fmt::format("{}:{}: has the column \"{}\" twice", file, began, name));
+    } else if (fields.size() == out.header.size()) {
       out.lines.push_back(fields);
+    } else if (++uneven <= max_problems) {
+      problems.push_back(fmt::format("{}:{}: has {} fields, the header {}", file, began, fields.size(), out.header.size()));
+    }
     fields.assign(1, "");
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -50,6 +57,7 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
     problems.push_back(fmt::format("{}:{}: a quote is not closed", file, began));
   else
     end_line();
+  if (uneven > max_problems) problems.push_back(fmt::format("{}: and {} more lines like these", file, uneven - max_problems));
   if (out.header.empty())
     problems.push_back(fmt::format("{}: is empty; it must be CSV with a header, as weft run -o writes", file));
   else if (problems.empty() && out.lines.empty())

@@ -27,13 +27,14 @@ std::optional<double> number_in(const std::string& text) {
   return value;
 }
 
-std::string quoted(const std::string& text) {  // for gnuplot
-  std::string out = "\"";
+// For gnuplot, which in double quotes would run what stands between backquotes as a command of the shell.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c == '\n' ? ' ' : c;
+    if (c == '\'') out += '\'';
+    out += c == '\n' || c == '\r' ? ' ' : c;
   }
-  return out + "\"";
+  return out + "'";
 }
 
 // In what a reader wants to see it.
@@ -76,7 +77,10 @@ class Figure {
     stop_on_problems();
     if (choice.by.empty()) by_ = what_differs();
     words_ = std::ranges::any_of(lines_, [&](const auto* line) { return !(*line)[x_].empty() && !number_in((*line)[x_]); });
+    refuse_other_values();
     collect();
+    stop_on_problems();
+    refuse_logarithms();
     stop_on_problems();
   }
 
@@ -286,6 +290,26 @@ class Figure {
                        choice_.max_series, fmt::join(columns, ", "));
   }
 
+  // A point that is missing is seen by nobody, so a value that is neither a number nor empty is not left out.
+  void refuse_other_values() {
+    const auto is_other = [&](const auto* line) { return !(*line)[y_].empty() && !number_in((*line)[y_]); };
+    const auto others = std::ranges::count_if(lines_, is_other);
+    if (others == 0 || std::ranges::none_of(lines_, [&](const auto* line) { return number_in((*line)[y_]).has_value(); })) return;
+    problems_.push_back(fmt::format("--y: {} must be a number or empty, got \"{}\" in {} of {} lines: choose others with --where",
+                                    choice_.y, (**std::ranges::find_if(lines_, is_other))[y_], others, lines_.size()));
+  }
+
+  // 0 has a place along the figure (see lines), none upwards.
+  void refuse_logarithms() {
+    const double x = words_ ? 0 : all([](const Point&p) { return p.x; }).front(), y = all([](const Point&p) { return p.low; }).front();
+    if (choice_.log_x.value_or(false) && words_)
+      problems_.push_back(fmt::format("--log-x: the column {} has words", choice_.x));
+    else if (choice_.log_x.value_or(false) && x < 0)
+      problems_.push_back(fmt::format("--log-x: the column {} must not be negative, got {:.6g}", choice_.x, x));
+    if (choice_.log_y.value_or(false) && y <= 0)
+      problems_.push_back(fmt::format("--log-y: the column {} must be above 0 everywhere, got {:.6g}", choice_.y, y));
+  }
+
   void stop_on_problems() const {
     if (!problems_.empty()) throw InputError(problems_);
   }
@@ -387,20 +411,22 @@ class Figure {
     std::string out = fmt::format("set xlabel {} offset 0,0.4\n", quoted(title_of(choice_.x))) + y_axis(unit) +
                       fmt::format("set style data histogram\nset style histogram {} gap 1.5{}\nset boxwidth 0.9\n",
                                   spread ? "errorbars" : "clustered", spread ? " linewidth 1" : "");
-    if (are_turned()) out += "set xtics rotate by 45 right\n";
+    std::string tics;  // labels in a block of data could hold no quotes
+    for (std::size_t place = 0; place < places_.size(); ++place)
+      tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", quoted(places_[place]), place);
+    out += fmt::format("set xtics {}({})\n", are_turned() ? "rotate by 45 right " : "", tics);
     std::string plot;
     for (std::size_t s = 0; s < series_.size(); ++s) {
       out += fmt::format("$series{} << EOD\n", s + 1);
       for (std::size_t place = 0; place < places_.size(); ++place) {
         const auto& points = series_[s].second;
         const auto at = std::ranges::find(points, static_cast<double>(place), &Point::x);
-        out += at == points.end() ? fmt::format("{} NaN NaN NaN\n", quoted(places_[place]))
-                                  : fmt::format("{} {:.10g} {:.10g} {:.10g}\n", quoted(places_[place]), at->y / unit.size,
-                                                at->low / unit.size, at->high / unit.size);
+        out += at == points.end() ? "NaN NaN NaN\n"
+                                  : fmt::format("{:.10g} {:.10g} {:.10g}\n", at->y / unit.size, at->low / unit.size, at->high / unit.size);
       }
       out += "EOD\n";
-      plot += fmt::format("{}$series{} using {}:xtic(1) linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
-                          plot.empty() ? "plot " : ", \\\n     ", s + 1, spread ? "2:3:4" : "2", s + 1,
+      plot += fmt::format("{}$series{} using {} linestyle {} linewidth 0.7 dashtype 1 fillstyle pattern {} title {}",
+                          plot.empty() ? "plot " : ", \\\n     ", s + 1, spread ? "1:2:3" : "1", s + 1,
                           std::array{3, 1, 2, 6, 4, 5, 7}[s % 7], quoted(series_[s].first));
     }
     return out + plot + "\n";
