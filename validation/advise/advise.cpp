@@ -17,6 +17,7 @@
 #include "validation/advise/simulations.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <ostream>
 
@@ -146,7 +147,10 @@ std::string table_of(const Advisor& a, const std::vector<AdvisedRange>& ranges, 
   return out;
 }
 
-void write_files(const Advisor& a, const AdviseArguments& arguments) {
+constexpr std::array file_names = {"advice.csv", "selection.csv", "nccl_tuner.conf", "nccl_settings.sh", "advice.svg"};
+
+// The figure last: what was simulated is not lost where there is no gnuplot. Files of other advice do not stay beside this one's.
+void write_files(const Advisor& a, const AdviseArguments& arguments, std::ostream& err) {
   const std::filesystem::path folder = *arguments.output;
   const Advice advice{a.scenario(), a.candidates(), a.times()};
   std::vector<std::pair<std::string, std::string>> files = {{"advice.csv", advice_csv(advice)}, {"selection.csv", selection_table(advice)}};
@@ -154,14 +158,17 @@ void write_files(const Advisor& a, const AdviseArguments& arguments) {
     files.emplace_back("nccl_tuner.conf", nccl_tuner_conf(advice));
     files.emplace_back("nccl_settings.sh", nccl_settings(advice));
   }
-  files.emplace_back("advice.svg", drawn_by_gnuplot(advice_plot(advice)));
+  for (const char* name : file_names)
+    if (std::filesystem::remove(folder / name) && std::string_view(name).starts_with("nccl_") && files.size() == 2)
+      err << fmt::format("weft: {} of older advice is removed: NCCL is no candidate here\n", (folder / name).string());
   for (const auto& [name, text] : files) write_file(folder / name, text);
+  write_file(folder / "advice.svg", drawn_by_gnuplot(advice_plot(advice)));
 }
 
 void refuse_what_it_has(const AdviseArguments& arguments) {
   if (!arguments.output || arguments.force) return;
   std::vector<std::string> problems;
-  for (const char* name : {"advice.csv", "advice.svg", "selection.csv", "nccl_tuner.conf", "nccl_settings.sh"})
+  for (const char* name : file_names)
     if (std::filesystem::exists(std::filesystem::path(*arguments.output) / name))
       problems.push_back(fmt::format("{}: has {} already; --force replaces it", *arguments.output, name));
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -253,7 +260,7 @@ int advise_command(const AdviseArguments& arguments, std::ostream& out, std::ost
   if (!calibration || calibration->held_out == 0)
     out << fmt::format("# hardware {} was not fitted to measurements with points held out: how sure this is, nobody has measured\n",
                        s.hardware.name);
-  if (arguments.output) write_files(advisor, arguments);
+  if (arguments.output) write_files(advisor, arguments, err);
   return exit_ok;
 }
 

@@ -10,6 +10,7 @@
 #include "validation/testing.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -116,6 +117,26 @@ TEST_CASE("advice: what else there is on the fabric is said above the advice, an
   json["placement"] = "random";
   const std::string said = header();
   CHECK(said.find("\n#   placement random (seed 1)\n#   beside job other\n#   failures: ") != std::string::npos);
+}
+
+TEST_CASE("advice: files for NCCL of older advice do not stay beside advice without it, and no figure costs nothing but the figure") {
+  const ScratchFolder folder;
+  const auto file = folder.file("s.json", R"({"schema": 1, "name": "s", "hardware": "ideal",
+    "fabric": {"type": "star", "nodes": 4, "link": {"bandwidth": "200Gbps", "latency": "1us"}},
+    "workload": {"algorithm": ["ring", "halving_doubling"], "size": ["1KiB", "1MiB"]}})");
+  const auto tuner = folder.file("nccl_tuner.conf", "of another cluster\n");
+  folder.file("advice.svg", "of another cluster\n");
+  std::ostringstream out, err;
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder / "no").c_str(), 1);
+  const AdviseArguments arguments{.scenario = file.string(), .set = {}, .output = (folder / ".").string(), .force = true};
+  CHECK_THROWS_WITH_AS(advise_command(arguments, out, err), doctest::Contains("there is no gnuplot"), RunError);
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(std::filesystem::exists(folder / "advice.csv"));
+  CHECK(std::filesystem::exists(folder / "selection.csv"));
+  CHECK(!std::filesystem::exists(folder / "advice.svg"));
+  CHECK(!std::filesystem::exists(tuner));
+  CHECK(err.str().find("nccl_tuner.conf of older advice is removed: NCCL is no candidate here\n") != std::string::npos);
 }
 
 TEST_CASE("advice: a barrier, which has no bytes, is refused") {
