@@ -42,9 +42,10 @@ Amount amount(const char* flag, const std::string& text, Lines& wrong) {
 }
 
 double share(const char* flag, const std::string& text, Lines& wrong) {
-  const Amount found = amount(flag, text, wrong);
-  if (found.share > 0 && found.share <= 1) return found.share;
-  if (found.count != 1 || text == "1") wrong.push_back(fmt::format("{}: must be a share above 0% and up to 100%, got {}", flag, text));
+  Lines ignored;
+  const Amount found = amount(flag, text, ignored);
+  if (ignored.empty() && found.share > 0 && found.share <= 1) return found.share;
+  wrong.push_back(fmt::format("{}: must be a share above 0% and up to 100%, such as 95%, got {}", flag, text));
   return 1;
 }
 
@@ -101,6 +102,8 @@ std::filesystem::path plot_beside(std::filesystem::path table) { return table.re
 void check_output(const TrainArguments& a) {
   if (a.output.empty()) return;
   const std::string argument = "-o " + a.output;
+  if (!is_page(a.output) && std::filesystem::path(a.output).extension() != ".csv")
+    throw InputError(argument + ": must end in .csv, beside which the plot is written as .svg, or in .md for a page");
   const auto output = [&](const std::filesystem::path& file, const char* what, std::string_view beginning) {
     return OutputFile{.file = file, .argument = argument, .what = what, .replaces = [beginning](std::string_view text) {
                         return text.starts_with(beginning);
@@ -119,6 +122,27 @@ void check_output(const TrainArguments& a) {
   refuse_missing_folder(argument, a.output);
 }
 
+// Flags that none of the compressions, or the model, has.
+void refuse_what_changes_nothing(const TrainArguments& a, Lines& wrong) {
+  const TrainArguments usual;
+  const auto& names = a.compressions;
+  if (!std::ranges::all_of(names, [](const std::string& name) { return name == "dense" || is_sparse(name); })) return;
+  const std::string listed = fmt::format("{}", fmt::join(names, ", "));
+  const auto refuse = [&](bool is_given, const char* flag, const char* what) {
+    if (is_given) wrong.push_back(fmt::format("{}: {}; {} {} none", flag, what, listed, names.size() == 1 ? "has" : "have"));
+  };
+  if (std::ranges::none_of(names, sends_sketches)) {
+    refuse(a.rows != usual.rows, "--rows", "is of sketches");
+    refuse(a.columns != usual.columns, "--columns", "is of sketches");
+    refuse(a.memory == "sketch", "--memory", "sketch needs a sketch");
+  }
+  if (std::ranges::none_of(names, is_sparse)) {
+    refuse(a.k != usual.k, "--k", "is of compressions that choose elements");
+    refuse(a.warm_up != usual.warm_up && a.warm_up != Lines{"none"}, "--warm-up", "is of compressions that choose elements");
+  }
+  if (a.model == "logistic" && a.hidden != usual.hidden) wrong.emplace_back("--hidden: is of the model mlp; logistic has no hidden layers");
+}
+
 Plan plan_of(const TrainArguments& a) {
   Lines wrong;
   Plan plan;
@@ -131,6 +155,7 @@ Plan plan_of(const TrainArguments& a) {
   if (a.gradient && a.scenario.empty()) wrong.push_back("--gradient: there is no --scenario whose steps would take it");
   if (!(a.timeout_s > 0 && a.timeout_s <= 86400))
     wrong.push_back(fmt::format("--timeout: must be more than 0 and at most 86400, got {:.6g}", a.timeout_s));
+  refuse_what_changes_nothing(a, wrong);
   if (const std::string missing = missing_shipped("validation"); a.data.empty() && !missing.empty()) wrong.push_back(missing);
   plan.gradient = gradient_of(a, wrong);
   gather(wrong, [&] { plan.clusters = clusters_of(a); });

@@ -77,7 +77,7 @@ TEST_CASE("flags that cannot be are refused, all at once") {
   CHECK(refused(a) ==
         "--transport: must be one of threads, tcp, got \"tpc\" (did you mean \"tcp\"?)\n"
         "--k: \"many\": write a count (1000) or a share of the elements (1%)\n"
-        "--warm-up: must be a share above 0% and up to 100%, got 200%\n"
+        "--warm-up: must be a share above 0% and up to 100%, such as 95%, got 200%\n"
         "--seeds: must be 1 to 1000, got 0\n"
         "--timeout: must be more than 0 and at most 86400, got 0\n"
         "nowhere.json: cannot be read: No such file or directory");
@@ -115,6 +115,29 @@ TEST_CASE(
       fmt::format("-o {0}: {0} exists and is not a table of weft train; write to another place, or give --force to replace it", a.output));
   a.output = (folder / "nowhere" / "training.csv").string();
   CHECK(refused(a) == fmt::format("-o {}: there is no folder {}", a.output, (folder / "nowhere").string()));
+}
+
+TEST_CASE("flags of weft train that change nothing are refused, and so are names of files that would not say what is in them") {
+  TrainArguments a = quick();
+  a.compressions = {"dense"};
+  a.rows = 7;
+  a.k = "2%";
+  a.memory = "sketch";
+  a.model = "logistic";
+  CHECK(refused(a) ==
+        "--rows: is of sketches; dense has none\n--memory: sketch needs a sketch; dense has none\n"
+        "--k: is of compressions that choose elements; dense has none\n--hidden: is of the model mlp; logistic has no hidden layers");
+  a = quick();
+  a.compressions = {"dense", "gtopk"};
+  a.columns = "5%";
+  a.k = "2%";
+  CHECK(refused(a) == "--columns: is of sketches; dense, gtopk have none");
+  a = quick();
+  a.target = "0.95";
+  CHECK(refused(a) == "--target: must be a share above 0% and up to 100%, such as 95%, got 0.95");
+  a = quick();
+  a.output = "figure.png";
+  CHECK(refused(a) == "-o figure.png: must end in .csv, beside which the plot is written as .svg, or in .md for a page");
 }
 
 TEST_CASE("a training names the flag that is wrong, once") {
