@@ -6,6 +6,7 @@
 #include "sim/results/output_files.hpp"
 #include "sim/results/writers.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
@@ -14,14 +15,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_row_of(const Json& row, std::size_t cases) {
+  const auto is = [&](const char* key, bool (Json::*of_type)() const noexcept) { return row.contains(key) && (row.at(key).*of_type)(); };
+  return row.is_object() && is("case", &Json::is_number_unsigned) && row.at("case").get<std::size_t>() < cases &&
+         is("scenario", &Json::is_string) && is("algorithm", &Json::is_string) && is("size_bytes", &Json::is_number) &&
+         is("time_us", &Json::is_number) && row.contains("busbw_GBps");
+}
+
 // The names of its scenarios. Throws InputError where it is not what `weft run` writes.
 std::vector<std::string> scenarios_of(const std::string& results, const fs::path& file) {
   const Json json = Json::parse(results, nullptr, false);
   const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", file.string(), why)); };
   if (json.is_discarded()) refuse("is not JSON; weft run -o DIR writes it");
-  if (!json.is_object() || json.value("kind", "") != "simulated" || !json.contains("rows") || !json.contains("scenarios"))
+  const auto has = [&](const char* key) { return json.contains(key) && json.at(key).is_array(); };
+  if (!json.is_object() || !json.contains("kind") || json.at("kind") != "simulated" || !has("rows") || !has("scenarios") || !has("cases") ||
+      !std::ranges::all_of(json.at("scenarios"), &Json::is_string) || !json.contains("schema"))
     refuse("is not a result of weft run; weft run -o DIR writes it");
-  if (json.value("schema", 0) != 1) refuse(fmt::format("has schema {}, and this weft reads 1", json.value("schema", 0)));
+  if (json.at("schema") != 1) refuse(fmt::format("has schema {}, and this weft reads 1", json.at("schema").dump()));
+  const Json& rows = json.at("rows");
+  if (rows.empty()) refuse("has no rows; weft run -o DIR writes them");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!is_row_of(rows.at(i), json.at("cases").size()))
+      refuse(fmt::format("/rows/{} is not as weft run -o DIR writes it (weft schema --results)", i));
   return json.at("scenarios").get<std::vector<std::string>>();
 }
 

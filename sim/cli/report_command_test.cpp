@@ -101,6 +101,18 @@ TEST_CASE("what no report or figure can be made of is said") {
   refused("report empty", "empty/results.json: cannot be read");
   std::ofstream(here / "empty/results.json") << "{}";
   refused("report empty", "is not a result of weft run; weft run -o DIR writes it");
+  const auto damaged = [&](const char* pointer, const Json& value, const std::string& why) {
+    Json results = Json::parse(read_file(here / "out/results.json"));
+    results[Json::json_pointer(pointer)] = value;
+    std::ofstream(here / "empty/results.json") << results;
+    refused("report empty", "empty/results.json: " + why);
+  };
+  damaged("/kind", 5, "is not a result of weft run; weft run -o DIR writes it");
+  damaged("/scenarios", 5, "is not a result of weft run; weft run -o DIR writes it");
+  damaged("/schema", "1", "has schema \"1\", and this weft reads 1");
+  damaged("/rows", Json::array(), "has no rows; weft run -o DIR writes them");
+  damaged("/rows/0/case", 99, "/rows/0 is not as weft run -o DIR writes it (weft schema --results)");
+  damaged("/rows/0/time_us", "fast", "/rows/0 is not as weft run -o DIR writes it (weft schema --results)");
 }
 
 TEST_CASE("a figure's script is drawn from results.csv") {
