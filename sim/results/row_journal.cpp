@@ -24,6 +24,12 @@ std::string head_of(const std::vector<std::string>& names) { return Json{{"weft_
   throw RunError(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
 }
 
+bool is_row(const Json& json) {
+  const auto is = [&](const char* key, auto of_type) { return !json.contains(key) || (json.at(key).*of_type)(); };
+  return json.is_object() && json.contains("key") && is("key", &Json::is_string) && is("what_if", &Json::is_number_unsigned) &&
+         is("place", &Json::is_number_unsigned) && is("trace", &Json::is_string) && is("details", &Json::is_string);
+}
+
 // each(line, its key, its JSON) for each line that is a row, in their order.
 template <class Each>
 void for_rows(std::string_view lines, const Each& each) {
@@ -31,7 +37,7 @@ void for_rows(std::string_view lines, const Each& each) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(line.size() + 1);
     const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("key") && json.at("key").is_string()) each(line, json.at("key").get<std::string>(), json);
+    if (is_row(json)) each(line, json.at("key").get<std::string>(), json);
   }
 }
 
@@ -103,7 +109,7 @@ std::vector<Result> RowJournal::known(const std::vector<RowRequest>& requests, W
     if (line == lines_.end()) continue;
     const Json json = Json::parse(line->second);
     if (json.value("what_if", 0) != what_if_) continue;
-    if (wanted.trace && json.value("place", requests.size()) != out.size() - 1) continue;
+    if (wanted.trace && (!json.contains("trace") || json.value("place", requests.size()) != out.size() - 1)) continue;
     if (wanted.details && !json.contains("details")) continue;
     if (!json.contains("row") || !json.at("row").is_string()) continue;
     out.back().row = row_if_whole(json.at("row").get<std::string>());

@@ -96,6 +96,13 @@ TEST_CASE("a row that was damaged is not known, nor one whose scenario names a f
   text.replace(text.find("\"row\":\"[") + 8, 1, "(");
   std::ofstream(folder / "rows.jsonl") << text;
   CHECK(found(folder, cases) == 1);
+  for (const char* key : {"what_if", "place", "trace", "details"}) {
+    CAPTURE(key);
+    std::string other = text;
+    other.insert(other.rfind("\"row\""), fmt::format("\"{}\":[],", key));
+    std::ofstream(folder / "rows.jsonl") << other;
+    CHECK(found(folder, cases) == 0);
+  }
 }
 
 TEST_CASE("a run that starts again keeps the earlier rows until it has as many") {
