@@ -151,6 +151,8 @@ TEST_CASE("bench: compressions that cannot be run are refused, all at once") {
         std::vector<std::string>{"--rows: must be 1 to 31, got 0", "--columns: must be 1 to 2147483647, got 0"});
   CHECK(problems_of({"--compression", "gtopk", "--k", "257"}).empty());  // all of them
   CHECK(problems_of({"--k", "1%"}) == std::vector<std::string>{"--k: only with --compression"});
+  CHECK(problems_of({"--compression", "gtopk", "--rows", "3", "--k", "1%"}) == std::vector<std::string>{"--rows: gtopk has none"});
+  CHECK(problems_of({"--compression", "dense", "--k", "1%"}) == std::vector<std::string>{"--k: dense has none"});
   CHECK(problems_of({"--compression", "gtopk", "--collective", "allgather", "--dtype", "float16", "--op", "max", "--channels", "2"}) ==
         std::vector<std::string>{"--compression: compresses allreduce, not allgather", "--compression: compresses float32, not float16",
                                  "--compression: compresses sums, not max", "--channels: must be 1 with --compression, got 2"});

@@ -182,6 +182,9 @@ class Reader {
     // A count of the settings must fit the smallest size, and what is wrong for it is wrong for all.
     for (const Problem& p : problems(c, settings_.first_bytes / static_cast<std::int64_t>(sizeof(float))))
       problems_.push_back(fmt::format("{}: {}", p.where == "/name" ? "--compression" : "--" + p.where.substr(1), p.what));
+    for (const std::string& flag : written_.of_compression)
+      if (std::ranges::find(compression_names(), c.name) != compression_names().end())
+        refuse_if(flag == "--k" ? !is_sparse(c.name) : !sends_sketches(c.name), "{}: {} has none", flag, c.name);
     const std::string& transport = settings_.transport;
     refuse_if(transport == "cuda",
               "--compression: runs over nccl, or over tcp and mpi with --device gpu, where data lie on GPUs, not cuda");
