@@ -126,7 +126,8 @@ void check_output(const TrainArguments& a) {
 void refuse_what_changes_nothing(const TrainArguments& a, Lines& wrong) {
   const TrainArguments usual;
   const auto& names = a.compressions;
-  if (!std::ranges::all_of(names, [](const std::string& name) { return name == "dense" || is_sparse(name); })) return;
+  const auto is_known = [](const std::string& name) { return std::ranges::find(compression_names(), name) != compression_names().end(); };
+  if (!std::ranges::all_of(names, is_known)) return;  // said where they are
   const std::string listed = fmt::format("{}", fmt::join(names, ", "));
   const auto refuse = [&](bool is_given, const char* flag, const char* what) {
     if (is_given) wrong.push_back(fmt::format("{}: {}; {} {} none", flag, what, listed, names.size() == 1 ? "has" : "have"));

@@ -132,6 +132,8 @@ TEST_CASE("flags of weft train that change nothing are refused, and so are names
   a.columns = "5%";
   a.k = "2%";
   CHECK(refused(a) == "--columns: is of sketches; dense, gtopk have none");
+  a.compressions = {"gs_gsd"};
+  CHECK(refused(a).starts_with("--compression: unknown compression \"gs_gsd\""));
   a = quick();
   a.target = "0.95";
   CHECK(refused(a) == "--target: must be a share above 0% and up to 100%, such as 95%, got 0.95");
