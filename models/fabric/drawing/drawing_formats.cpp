@@ -2,6 +2,7 @@
 #include "models/fabric/drawing/drawing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -153,6 +154,32 @@ Layout in_circles(const Drawing& drawing) {
   return out;
 }
 
+// Labels beside lines, each at the first place on its line where it covers none before it.
+class Labels {
+ public:
+  struct Place {
+    double x, y;
+  };
+  Place add(Place from, Place to, const std::string& text) {
+    const double width = letter * 9 / 11 * static_cast<double>(text.size());
+    const auto at = [&](double share) { return Place{from.x + share * (to.x - from.x), from.y + share * (to.y - from.y)}; };
+    const auto is_free = [&](double share) {
+      const Place here = at(share);
+      return std::ranges::none_of(taken_, [&](const auto& other) {
+        return std::abs(other.first.y - here.y) < 10 && std::abs(other.first.x - here.x) < (other.second + width) / 2;
+      });
+    };
+    static constexpr std::array shares = {1.0 / 3, 0.46, 0.59, 0.72, 0.22};
+    const auto free = std::ranges::find_if(shares, is_free);
+    const Place out = at(free == shares.end() ? shares.front() : *free);
+    taken_.emplace_back(out, width);
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<Place, double>> taken_;  // with their widths
+};
+
 }  // namespace
 
 void to_dot(const Drawing& drawing, std::ostream& out) {
@@ -192,6 +219,8 @@ void to_svg(const Drawing& drawing, std::ostream& out) {
       "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       width, at.height + 26, width, at.height + 26);
   out << "<g stroke=\"#6b7280\" stroke-opacity=\"0.7\" fill=\"#374151\" font-size=\"9\" text-anchor=\"middle\">\n";
+  Labels labels;
+  std::string over_lines;  // no later line goes through a label
   for (const Drawing::Bundle& b : drawing.bundles) {
     const std::string text = xml_text(label_of(b));
     if (b.from == b.to) {
@@ -201,12 +230,14 @@ void to_svg(const Drawing& drawing, std::ostream& out) {
     }
     out << fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke-width=\"{:.2g}\"><title>{}</title></line>\n",
                        at.x[b.from] + shift, at.y[b.from], at.x[b.to] + shift, at.y[b.to], 1 + std::log2(b.cables) / 2, text);
-    if (const std::string label = at_line(drawing, b); !label.empty())
-      out << fmt::format(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" stroke=\"#ffffff\" stroke-opacity=\"1\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
-          (2 * at.x[b.from] + at.x[b.to]) / 3 + shift, (2 * at.y[b.from] + at.y[b.to]) / 3, xml_text(label));
+    const std::string label = at_line(drawing, b);
+    if (label.empty()) continue;
+    const auto [x, y] = labels.add({at.x[b.from] + shift, at.y[b.from]}, {at.x[b.to] + shift, at.y[b.to]}, label);
+    over_lines += fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" stroke=\"#ffffff\" stroke-opacity=\"1\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n", x,
+        y, xml_text(label));
   }
-  out << "</g>\n<g text-anchor=\"middle\">\n";
+  out << over_lines << "</g>\n<g text-anchor=\"middle\">\n";
   for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
     const Drawing::Box& box = drawing.boxes[i];
     out << fmt::format(

@@ -7,6 +7,7 @@
 #include "models/server/server_fabric.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include <boost/property_tree/ptree.hpp>
@@ -110,6 +111,26 @@ TEST_CASE(
   std::ostringstream dot;
   to_dot(drawing, dot);
   CHECK(dot.str().find("label=\"4 cables of 100Gbps 500ns\";") != std::string::npos);
+}
+
+TEST_CASE("drawing: no label of a line covers another") {
+  Drawing drawing{.boxes = {{.label = "switch", .kind = DeviceKind::network_switch, .tier = 1}}};
+  for (std::size_t i = 1; i <= 6; ++i) {
+    drawing.boxes.push_back({.label = fmt::format("rack0/{}", i)});
+    drawing.bundles.push_back({.from = i, .to = 0, .cables = 1, .bandwidth = i == 6 ? 10_Gbps : 100_Gbps, .latency = 500_ns});
+  }
+  std::stringstream svg;
+  to_svg(drawing, svg);
+  boost::property_tree::ptree picture;
+  boost::property_tree::read_xml(svg, picture);
+  std::vector<std::pair<double, double>> places;
+  for (const auto& [name, text] : picture.get_child("svg.g"))
+    if (name == "text") places.emplace_back(text.get<double>("<xmlattr>.x"), text.get<double>("<xmlattr>.y"));
+  REQUIRE(places.size() == 6);
+  constexpr double high = 9, wide = 60;  // "100Gbps 500ns"
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      CHECK((std::abs(places[i].first - places[k].first) >= wide || std::abs(places[i].second - places[k].second) >= high));
 }
 
 TEST_CASE("drawing: names are quoted for each format") {
