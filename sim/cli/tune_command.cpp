@@ -33,6 +33,10 @@ TunableScenario checked(const TuneArguments& a) {
     wrong.push_back(fmt::format("--{}: {}", problem.where, problem.what));
   if (a.resume && !a.output) wrong.emplace_back("--resume: needs -o DIR, where the evaluations are that it goes on from");
   if (a.force && !a.output) wrong.emplace_back("--force: needs -o DIR, where it replaces files");
+  const TuneArguments usual;
+  if (!a.compare && a.seeds != usual.seeds) wrong.emplace_back("--seeds: is of --compare; --seed is that of the search");
+  if (a.compare && (a.method != usual.method || a.evaluations != usual.evaluations || a.batch != usual.batch))
+    wrong.emplace_back("--compare: tries all methods, one evaluation at a time; leave out --method, --evaluations and --batch");
   if (a.compare && (a.output || a.cache)) wrong.emplace_back("--compare: prints a table and writes nothing; leave out -o and --cache");
   std::vector<Setting> settings = parse_settings(a.scenario.set, wrong);
   std::optional<TunableScenario> scenario;
@@ -93,6 +97,7 @@ class CacheFile {
  public:
   CacheFile(std::string file, const TunableScenario& scenario) : file_(std::move(file)), scenario_(scenario) {
     refuse_empty_name("--cache", file_, "a file");
+    refuse_missing_folder("--cache " + file_, file_);
     std::error_code unknown;
     if (fs::exists(file_, unknown)) cache_ = TuneCache::from_json(read_file(file_), file_);
     const Scenario here = scenario.at(Point(scenario.choices().size(), 0.0)).scenario;

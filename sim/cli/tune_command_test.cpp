@@ -160,6 +160,12 @@ TEST_CASE("tune: bad arguments and a bad scenario are refused at once") {
               "--method: must be one of ensemble, grid, population, bayesian, hyperband, got \"baysian\" (did you mean \"bayesian\"?)",
               "--resume: needs -o DIR, where the evaluations are that it goes on from",
               file + ": /sweep: \"/workload/algorithn\" points to nothing (did you mean \"/workload/algorithm\"?)"});
+  write_file(file, allreduce().dump());
+  CHECK(refused({.seeds = 3}, file) == Lines{"--seeds: is of --compare; --seed is that of the search"});
+  CHECK(refused({.evaluations = 7, .compare = true}, file) ==
+        Lines{"--compare: tries all methods, one evaluation at a time; leave out --method, --evaluations and --batch"});
+  const std::string nowhere = (folder / "nowhere").string();
+  CHECK(refused({.cache = nowhere + "/c.json"}, file) == Lines{fmt::format("--cache {0}/c.json: there is no folder {0}", nowhere)});
   write_file(folder / "evaluations.csv", "mine\n");
   write_file(file, allreduce().dump());
   std::filesystem::create_directories(folder / "d");

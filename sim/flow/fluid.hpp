@@ -459,7 +459,7 @@ class FluidNetwork {
   std::vector<Bottleneck> bottlenecks_;
   std::vector<Kept> kept_;
   unsigned failures_to_keep_ = 0;  // bottlenecks, one after the other
-  bool has_terms_ = false;  // some route has a weight or a rate cap
+  bool has_terms_ = false;         // some route has a weight or a rate cap
 
   struct Quotient {
     std::int64_t bytes = -1, bits_per_second = 0, ps = 0;

@@ -172,7 +172,7 @@ bool FluidNetwork::share_anew(Kept& kept) const {
   });
   kept.share = left / weight;
   kept.rises = kept.share > share_before;
-  return kept.share > 0 && fastest_other <= kept.share * (1 + tolerance);
+  return fastest_other <= kept.share * (1 + tolerance);
 }
 
 // Whether, with the shares of all that are kept, no other link of those flows decides a rate.

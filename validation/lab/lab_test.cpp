@@ -176,6 +176,17 @@ TEST_CASE("what the scenario says cannot be said again") {
       "weft lab: --algorithm is the scenario's to say, or the lab's\nweft lab: --loss is the scenario's to say, or the lab's", InputError);
 }
 
+TEST_CASE("a folder that cannot be made is refused before anything is built") {
+  if (skipped()) return;
+  const ScratchFolder folder;
+  LabArguments arguments = small("star.json");
+  arguments.output = (folder.file("mine", "mine") / "kept").string();
+  std::ostringstream out, err;
+  CHECK_THROWS_WITH_AS(lab_command(arguments, out, err),
+                       fmt::format("-o {}: cannot be written to: Not a directory", arguments.output).c_str(), InputError);
+  CHECK_FALSE(any_of_process(::getpid()));
+}
+
 TEST_CASE("a fabric that is no lab is refused before anything is built") {
   const ScratchFolder folder;
   LabArguments arguments;

@@ -102,7 +102,9 @@ Measuring::Measuring(const LabArguments& arguments, const Scenario& scenario, co
     : arguments_(arguments), scenario_(scenario), fabric_(fabric), plan_(plan) {
   if (arguments.output.empty()) return;
   refuse_to_replace(outputs(), {arguments.scenario}, arguments.force);
-  std::filesystem::create_directories(arguments.output);
+  std::error_code failed;
+  std::filesystem::create_directories(arguments.output, failed);
+  if (failed) throw InputError(fmt::format("-o {}: cannot be written to: {}", arguments.output, failed.message()));
 }
 
 Measurement Measuring::measure(const AlgorithmChoice& algorithm, Bytes size, double expected_us) const {
