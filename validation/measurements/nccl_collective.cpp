@@ -37,18 +37,26 @@ std::int64_t blocks_of(const NcclRow& row) {
   return *size / (*count * *bytes);
 }
 
+// Whether results were compared out of place only, as sendrecv_perf does it; all_reduce_perf does it of both buffers or, with -c 0, of
+// none.
+bool checks_one_buffer(const NcclRow& row) {
+  const auto is_checked = [](std::span<const std::string_view> block) { return block.size() > 3 && block[3] != "N/A"; };
+  return row.blocks.size() == 2 && is_checked(row.blocks[0]) && row.blocks[1].size() > 3 && !is_checked(row.blocks[1]);
+}
+
 // Of programs with the columns redop and, since 2.13, a root of -1: all_reduce_perf, reduce_scatter_perf and sendrecv_perf, by the count
 // and by busbw / algbw, which are 2(n-1)/n, (n-1)/n and 1. `ranks` is n, 0 if nobody says it.
 std::string collective_that_reduces(const NcclRow& row, const NcclBlock& block, int ranks) {
   const std::int64_t blocks = blocks_of(row);
   if (blocks > 1 && (ranks == 0 || blocks == ranks)) return "reduce_scatter";
-  if (blocks == 1 && ranks == 2) return "allreduce";
+  const bool sends = checks_one_buffer(row);
+  if (blocks == 1 && ranks == 2) return sends ? "" : "allreduce";
   if (*block.algbw < 10 * bandwidth_step) return {};
   const double ratio = *block.busbw / *block.algbw;
   if (ratio > 1.15) return "allreduce";
   if (blocks == 1) return {};
   if (ranks > 2 || ratio < 0.9 || has_old_algbw(whole_number_in(row.size).value_or(0), block)) return "reduce_scatter";
-  return ranks == 2 ? "allreduce" : "";
+  return ranks == 2 && !sends ? "allreduce" : "";
 }
 
 // What the columns of a row say of the collective, where no other program has the same; `ranks` as above.

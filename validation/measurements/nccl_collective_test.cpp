@@ -199,3 +199,17 @@ TEST_CASE("nccl-tests: a send and receive of two ranks, which looks as an all-re
   REQUIRE(refused.size() == 1);
   CHECK(refused[0].starts_with("f:2: \"sendrecv_perf\" is none of the programs of nccl-tests that Weft simulates"));
 }
+
+TEST_CASE("nccl-tests: a send and receive of two ranks, which is checked out of place only, is not taken for an all-reduce") {
+  const std::string columns = "     1048576        262144     float     sum      -1   100.00   10.49   10.49   ";
+  const auto with = [&](const std::string& wrong_out_of_place, const std::string& wrong_in_place) {
+    std::string text = run_of("", 2);
+    const auto at = text.find("           8 "), end = text.find("# Out of");
+    return text.replace(at, end - at, columns + wrong_out_of_place + "   101.00   10.38   10.38   " + wrong_in_place + "\n");
+  };
+  CHECK(problems_of_nccl(with("0", "N/A")) == not_said(9));
+  CHECK(parse_nccl(with("0", "N/A"), {.collective = "allreduce"}).rows.at(0).collective == "allreduce");
+  CHECK(parse_nccl("# Collective test starting: all_reduce_perf\n" + with("0", "N/A")).rows.at(0).collective == "allreduce");
+  CHECK(parse_nccl(with("0", "0")).rows.at(0).collective == "allreduce");
+  CHECK(parse_nccl(with("N/A", "N/A")).rows.at(0).collective == "allreduce");  // -c 0
+}

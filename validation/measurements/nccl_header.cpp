@@ -72,12 +72,19 @@ void read_parameters(std::span<const std::string_view> words, NcclHeader& header
 
 void read_columns(std::span<const std::string_view> words, NcclHeader& header) {
   const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
-  header.has_redop = has("redop"), header.has_root = has("root");
-  header.lead = header.has_redop && header.has_root ? 5 : header.has_redop || header.has_root ? 4 : 3;
+  header.has_columns = true;
+  header.has_type = has("type"), header.has_redop = has("redop"), header.has_root = has("root");
+  header.lead = std::size_t{2} + (header.has_type ? 1 : 0) + (header.has_redop ? 1 : 0) + (header.has_root ? 1 : 0);
   header.has_differences = has("error");
   header.has_wrong = header.has_differences || has("#wrong") || has("wrong");
   header.has_statistics = has("i_min");
   header.blocks_named = std::ranges::count(words, "time");
+}
+
+// The lines right above the rows, of which some programs print no # and pages of text lose it.
+bool heads_columns(std::span<const std::string_view> words) {
+  if (words.size() > 1 && ((words[0] == "size" && words[1] == "count") || (words[0] == "(B)" && words[1] == "(elements)"))) return true;
+  return !words.empty() && std::ranges::all_of(words, [](std::string_view word) { return word == "out-of-place" || word == "in-place"; });
 }
 
 }  // namespace
@@ -101,12 +108,13 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
     header.ranks = std::max(header.ranks, rank + 1);
     const std::string process = fmt::format("{} {}", behind("Pid", words), behind("on", words));
     if (header.processes.try_emplace(rank, process).first->second != process && header.second_run_at == 0) header.second_run_at = line;
+    header.listed_at = line;
     if (const auto host = behind("on", words); !host.empty()) header.hosts.emplace(host), header.host_of.try_emplace(rank, host);
     if (const auto group = behind("Group", words); !group.empty() && header.groups.emplace(group).second && header.groups.size() == 2)
       header.second_group_at = line;
   }
   if (has_parameters(words)) read_parameters(words, header);
-  if (!text.starts_with('#')) return;
+  if (!text.starts_with('#') && !heads_columns(words)) return;
   if (text.starts_with("# Blocking Enabled")) header.iterations = 1, header.is_blocking = true;
   if (words.size() > 3 && words[1] == "weft" && words[2] == "bench:") header.collective = words[3], header.says_in_place = true;
   if (words.size() == 3 && words[1] == "algorithm") header.algorithm = words[2];
@@ -118,13 +126,22 @@ void read_header_line(std::size_t line, std::string_view text, NcclHeader& heade
   for (std::size_t i = 2; i + 1 < words.size(); ++i)  // "warmup iters: 5 iters: 20 agg iters: 1"
     if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg" && !header.is_blocking)
       header.iterations = std::max(1, count_in(words[i + 1]));
-  if (has("out-of-place") || has("in-place")) header.says_out_of_place = has("out-of-place"), header.says_in_place = has("in-place");
+  if (has("out-of-place") || has("in-place")) {
+    header.says_out_of_place = has("out-of-place"), header.says_in_place = has("in-place");
+    header.is_in_place_first = header.says_out_of_place && header.says_in_place && text.find("in-place") < text.find("out-of-place");
+  }
   if (has("size") && has("count")) {
     read_columns(words, header);
     if (has("cputime")) {
       header.is_refused = true;
       sink.problem(line, cpu_time_is_none("the columns are of \"cputime\" (-C)"));
     }
+  }
+  if (has("bytes") && has("N") && has("time") && has("algbw")) {
+    header.is_refused = true;
+    sink.problem(line,
+                 "the columns are those of nccl-tests of 2019 and before (\"bytes N type op\"), whose times are in ms; write the sizes "
+                 "and times as CSV, with size_bytes and time_us");
   }
   if (has("(B)") && has("(elements)") && (!has("(us)") || has("(ms)") || has("(s)"))) {
     header.is_refused = true;

@@ -57,13 +57,14 @@ std::vector<std::string_view> fields_in(std::string_view text) {
 
 std::optional<NcclRow> row_in(std::span<const std::string_view> words, const NcclHeader& header) {
   const std::size_t block = block_of(header);
+  const std::size_t behind_type = header.has_type ? 3 : 2;
   std::size_t lead = header.lead;
   // Before 2.13 alltoall_perf has a column redop and leaves it empty, as MetaX's programs do where nothing is added, before the root.
-  const bool no_redop = header.has_redop && words.size() == lead - 1 + 2 * block && (!header.has_root || number_in(words[3]));
+  const bool no_redop = header.has_redop && words.size() == lead - 1 + 2 * block && (!header.has_root || number_in(words[behind_type]));
   if (no_redop) --lead;
   if (words.size() != lead + block && words.size() != lead + 2 * block) return {};
-  NcclRow out{.size = words[0], .count = words[1], .type = words[2], .blocks = {}, .max_error = {}};
-  if (header.has_redop) out.redop = no_redop ? "" : words[3];
+  NcclRow out{.size = words[0], .count = words[1], .type = header.has_type ? words[2] : std::string_view(), .blocks = {}, .max_error = {}};
+  if (header.has_redop) out.redop = no_redop ? "" : words[behind_type];
   if (header.has_root) out.root = words[lead - 1];
   for (std::size_t at = lead; at < words.size(); at += block) out.blocks.push_back(words.subspan(at, std::min<std::size_t>(block, 4)));
   if (header.has_differences) out.max_error = allowed_difference(out.type, header.ranks);

@@ -23,6 +23,7 @@ struct NcclHeader {
   std::set<std::string, std::less<>> hosts;
   std::map<int, std::string> processes = {};  // by rank
   std::map<int, std::string> host_of = {};    // of each rank that is listed with one
+  std::size_t listed_at = 0;                  // last line of that list
   std::size_t second_run_at = 0;              // line where a rank is listed again, as one of another process; 0: none
   int ranks = 0;
   int iterations = nccl_iterations;
@@ -30,13 +31,15 @@ struct NcclHeader {
   std::set<std::string, std::less<>> groups;  // of ranks, each of which calls its own collective at the same time
   std::size_t second_group_at = 0;            // line
   std::size_t lead = 5;                       // columns before the first time
-  bool has_redop = true, has_root = true;
+  bool has_type = true, has_redop = true, has_root = true;
+  bool has_columns = false;                               // their names stand above the rows
   bool has_differences = false;                           // "error" instead of "#wrong"
   bool has_wrong = true;                                  // some scripts cut #wrong off
   bool has_statistics = false;                            // -I: four more fields behind each #wrong
   bool has_two_blocks = false;                            // some row
   std::ptrdiff_t blocks_named = 0;                        // in the line of column names
   bool says_out_of_place = false, says_in_place = false;  // above these
+  bool is_in_place_first = false;                         // of the two blocks
   bool is_blocking = false;                               // -z: a barrier behind each call
   bool has_rows = false;                                  // what is above the next rows is of the next run
   bool is_refused = false;                                // it has no collective that Weft simulates, or no times in us

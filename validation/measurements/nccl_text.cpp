@@ -75,6 +75,15 @@ bool asks_in_place(const RowSink& sink) { return sink.options().select && sink.o
 
 int ranks_of(const NcclHeader& header, const RowSink& sink) { return header.ranks > 0 ? header.ranks : sink.options().ranks; }
 
+// Whether the list of ranks lacks so many that it may not name all hosts, each of which has as many as the others.
+bool may_lack_hosts(const NcclHeader& header) {
+  const auto listed = static_cast<int>(header.host_of.size());
+  std::map<std::string_view, int> of_host;
+  for (const auto& [rank, host] : header.host_of) ++of_host[host];
+  const auto most = std::ranges::max_element(of_host, {}, [](const auto& host) { return host.second; });
+  return most != of_host.end() && listed * header.gpus_of_a_process != header.ranks && header.ranks - listed >= most->second;
+}
+
 // At its first row, which is of this line of the file, with all lines from there on.
 void begin_rows(std::size_t first, std::span<const std::string_view> lines, NcclHeader& header, RowSink& sink) {
   const auto refuse = [&](std::size_t line, const std::string& why) {
@@ -84,6 +93,12 @@ void begin_rows(std::size_t first, std::span<const std::string_view> lines, Nccl
     refuse(header.second_run_at,
            "lists a rank for the second time: two runs wrote into this file at once, as of a launcher without MPI; give the output of one");
   if (header.groups.size() > 1) refuse(header.second_group_at, several_groups(header.groups.size()));
+  if (sink.options().nodes == 0 && may_lack_hosts(header))
+    refuse(
+        header.listed_at,
+        fmt::format("lists {} of {} ranks, so that hosts may be missing from the list: it names {}; say on how many nodes the ranks were "
+                    "(FILE:nodes=N), or give the whole list",
+                    header.host_of.size(), header.ranks, header.hosts.size()));
   const NcclAnswer answer = collective_of(lines, header, {ranks_of(header, sink), collective_spelled(sink.options().collective)});
   header.collective = answer.collective;
   if (answer.refused_at > 0) refuse(answer.refused_at, answer.refusal);
@@ -110,7 +125,8 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   const auto size = whole_number_in(found->size);
   if (!size) return sink.problem(line, fmt::format("the size must be a whole number of bytes, got \"{}\"", found->size));
   if (!whole_number_in(found->count)) return sink.problem(line, fmt::format("the count must be a whole number, got \"{}\"", found->count));
-  if (is_number(found->type)) return sink.problem(line, fmt::format("the type must be a name such as float, got \"{}\"", found->type));
+  if (header.has_type && is_number(found->type))
+    return sink.problem(line, fmt::format("the type must be a name such as float, got \"{}\"", found->type));
   if (*size == 0) return;  // less than an element of each rank: what a call takes that does nothing
   row.size_bytes = *size;
   row.algorithm = header.algorithm;
@@ -125,7 +141,7 @@ void read_row(std::size_t line, std::span<const std::string_view> words, const N
   const bool may_divide = row.collective.empty() || row.collective == "allgather" || row.collective == "reduce_scatter";
   const bool one_block = found->blocks.size() == 1;
   for (std::size_t b = 0; b < found->blocks.size(); ++b) {
-    row.in_place = one_block ? is_one_block_in_place(header).value_or(asks_in_place(sink)) : b == 1;
+    row.in_place = one_block ? is_one_block_in_place(header).value_or(asks_in_place(sink)) : (b == 1) != header.is_in_place_first;
     NcclBlock times;
     const std::string problem = read_block(found->blocks[b], found->max_error, times);
     if (one_block && header.has_two_blocks)
@@ -152,8 +168,10 @@ void read_nccl_text(std::string_view text, RowSink& sink) {
   NcclHeader header;
   auto lines = lines_in(text);
   std::deque<std::string> joined;  // which some lines are then
+  // A number or two above all of a table, such as what `wc -l` printed, are no row that was cut.
+  const auto begins_none = [&](std::span<const std::string_view> words) { return !header.has_columns && words.size() <= 2; };
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!is_row(fields_in(lines[i]))) {
+    if (const auto words = fields_in(lines[i]); !is_row(words) || begins_none(words)) {
       const std::string_view line = trimmed(lines[i]);
       const auto row = line.starts_with('#') ? std::nullopt : row_behind_prefix(line, header);  // or somebody's comment
       if (row && !header.is_refused) sink.problem(i + 1, row_behind(*row));

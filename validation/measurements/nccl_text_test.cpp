@@ -393,3 +393,67 @@ TEST_CASE("nccl-tests: a table all of whose lines stand behind a host's name say
   CHECK(problems_of_nccl(text) ==
         Lines{"f:10: looks like a row behind \"node1:\"; a row must begin with its size: remove what stands before it"});
 }
+
+TEST_CASE(
+    "nccl-tests: a shortened list of ranks, from which hosts may be missing, is refused where nobody says how many nodes there were") {
+  std::string text = run_of("# Collective test starting: all_reduce_perf\n", 16);  // two on a node
+  const auto second = text.find("#  Rank  2 "), last = text.find("#  Rank  14 ");
+  text.replace(second, last - second, "...\n");
+  CHECK(problems_of_nccl(text) ==
+        Lines{"f:9: lists 4 of 16 ranks, so that hosts may be missing from the list: it names 2; say on how many nodes the ranks were "
+              "(FILE:nodes=N), or give the whole list"});
+  const Measurements read = parse_nccl(text, {.nodes = 8});
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].nodes == 8);
+  CHECK(read.rows[0].ranks == 16);
+}
+
+TEST_CASE("nccl-tests: columns without a type and with the in-place block first, as of mscclpp, are read as they are named") {
+  const auto table = [](const std::string& labels, const std::string& row) {
+    return "# nThread 1 nGpus 1\n#\n#        " + labels +
+           "\n#       size         count     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+           "#        (B)    (elements)     (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)\n" +
+           row;
+  };
+  const std::string both = "     1048576        262144   100.00   10.49   18.35      0   110.00    9.53   16.68      0\n";
+  const ReadOptions options = {.collective = "allreduce", .ranks = 8};
+  const Measurements first = parse_nccl(table("in-place       out-of-place", both), options);
+  REQUIRE(first.rows.size() == 2);
+  CHECK(first.rows[0].in_place);
+  CHECK(first.rows[0].time_us == 100);
+  CHECK_FALSE(first.rows[1].in_place);
+  CHECK(first.rows[0].elements.empty());
+  CHECK_FALSE(parse_nccl(table("out-of-place       in-place", both), options).rows.at(0).in_place);
+  CHECK(parse_nccl(table("in-place       out-of-place", both.substr(0, both.find("   110.00")) + "\n"), options).rows.at(0).in_place);
+  CHECK(problems_of_nccl(table("in-place       out-of-place", "  1048576  262144  100.00  10.49\n"), options) ==
+        Lines{"f:6: must have 10 fields, or 6 where only one buffer was measured, got 4"});
+}
+
+TEST_CASE("nccl-tests: a table whose lines lost their # is read") {
+  std::string text = run_of("$ ./all_reduce_perf -b 8\n", 2);
+  for (auto at = text.find('#'); at != text.npos; at = text.find('#', at + 1))
+    if (at == 0 || text[at - 1] == '\n') text[at] = ' ';
+  CHECK(parse_nccl(text).rows.size() == 2);
+  const std::string old = old_table("size         count    type   redop", "262144     float     sum", "0e+00");
+  std::string without = old;
+  for (auto at = without.find("\n#"); at != without.npos; at = without.find("\n#")) without[at + 1] = ' ';
+  const Measurements read = parse_nccl(without, {.collective = "allreduce"});
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].ranks == 3);
+}
+
+TEST_CASE("nccl-tests: the table of 2019, whose times are in milliseconds, is refused by its columns") {
+  CHECK(
+      problems_of_nccl("nThread 1 nGpus 1 minBytes 8\n#                    out-of-place                    in-place\n"
+                       "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
+                       "     1048576        262144   float     sum    2.059   0.51   0.51      N/A    3.314   0.32   0.32      N/A\n"
+                       "     2097152        524288   float     sum    3.047   0.69   0.69      N/A    6.873   0.31   0.31      N/A\n") ==
+      Lines{"f:3: the columns are those of nccl-tests of 2019 and before (\"bytes N type op\"), whose times are in ms; write the sizes and "
+            "times as CSV, with size_bytes and time_us"});
+}
+
+TEST_CASE("nccl-tests: a number or two by themselves, above everything that nccl-tests prints, are no row") {
+  const std::string table = run_of("# Collective test starting: all_reduce_perf\n", 2);
+  CHECK(parse_nccl("$ kubectl get nodes | wc -l\n2\n" + table).rows.size() == 2);
+  CHECK(problems_of_nccl(table + "2\n").size() == 1);  // or the rest of a row
+}
