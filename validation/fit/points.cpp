@@ -73,10 +73,12 @@ class Points {
                               algorithm->name));
     }
     if (!algorithm) return leave_out(row, unknown_algorithm(row));
+    constexpr const char* alone = "one rank has nobody to talk to";
+    if (row.ranks == 1) return leave_out(row, alone);
     const auto seats = seats_of(row);
     if (!seats) return;
     const int ranks = seats->ranks;
-    if (ranks < 2) return leave_out(row, "one rank has nobody to talk to");
+    if (ranks < 2) return leave_out(row, alone);
     if (row.told_ranks && (ranks < row.told_ranks->least || ranks > row.told_ranks->most)) contradict(row, ranks);
     if (row.size_of_a_rank) {
       if (row.size_bytes > largest_bytes / ranks)

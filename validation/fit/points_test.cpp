@@ -356,6 +356,16 @@ TEST_CASE("points: every second size of a series is held out, and what cannot be
   CHECK(used.left_out[1] == "f:9: one rank has nobody to talk to");
 }
 
+TEST_CASE("points: a measurement of one rank is left out, whatever number of nodes is given with its file") {
+  Scenario scenario = open_pair({}).scenario();
+  Simulator simulator(scenario);
+  std::vector<Measurement> rows = measured_on({}, {64, 64});
+  rows[0].ranks = 1, rows[0].nodes = 2, rows[0].where = "f:2";
+  const UsedMeasurements used = usable(rows, simulator, {});
+  CHECK(used.points.size() == 1);
+  CHECK(used.left_out == Lines{"f:2: one rank has nobody to talk to"});
+}
+
 TEST_CASE("points: a measurement faster than the wire allows is refused, with the reason") {
   Simulator simulator(open_pair({}).scenario());
   std::vector<Measurement> rows = measured_on({}, {1'000'000});

@@ -29,6 +29,8 @@ struct ImbTable {
   int ranks = 0;
   std::size_t columns = 0;
   std::optional<std::size_t> size = {}, time = {}, most = {}, defects = {};
+  bool has_names = false;   // rows begin with the benchmark and its processes, as of old releases
+  bool is_refused = false;  // with its title or its columns, so that nothing is said of its rows
   std::vector<ImbRow> rows = {};
 };
 
@@ -44,11 +46,18 @@ std::string benchmark_in(std::span<const std::string_view> words) {
 
 void begin(ImbTable& table, const std::string& name, std::size_t line, RowSink& sink) {
   const auto found = std::ranges::find(imb_tables, name, &ImbBenchmark::name);
-  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found};
+  table = {.benchmark = found == imb_tables.end() ? nullptr : &*found, .is_refused = found == imb_tables.end()};
   if (table.benchmark) return;
   std::vector<std::string_view> known;
   for (const ImbBenchmark& b : imb_tables) known.push_back(b.name);
   sink.problem(line, fmt::format("\"{}\" is none of the Intel MPI Benchmarks that Weft simulates: {}", name, fmt::join(known, ", ")));
+}
+
+constexpr std::string_view names_column = "#Benchmarking";
+
+bool names_imb_columns(std::string_view line) {
+  return line.starts_with("#bytes") || line.starts_with("#repetitions") ||
+         (line.starts_with(names_column) && line.find("#repetitions") != line.npos);
 }
 
 void read_columns(ImbTable& table, const std::vector<std::string_view>& names, std::size_t line, RowSink& sink) {
@@ -59,9 +68,15 @@ void read_columns(ImbTable& table, const std::vector<std::string_view>& names, s
     if (names[i] == "t_max[usec]") table.most = i;
     if (names[i] == "defects") table.defects = i;
   }
-  if (table.time) return;
-  sink.problem(line, fmt::format("must have a column t[usec] or t_avg[usec], the columns are \"{}\"", fmt::join(names, " ")));
-  table.benchmark = nullptr;
+  table.has_names = names[0] == names_column;
+  const auto refuse = [&](const std::string& why) {
+    sink.problem(line, why);
+    table.is_refused = true;
+  };
+  for (const auto& read : {table.size, table.time, table.most, table.defects})
+    if (const auto count = read ? std::ranges::count(names, names[*read]) : 0; count > 1)
+      return refuse(fmt::format("has {} columns \"{}\", and nothing says which is meant: keep one of them", count, names[*read]));
+  if (!table.time) refuse(fmt::format("must have a column t[usec] or t_avg[usec], the columns are \"{}\"", fmt::join(names, " ")));
 }
 
 // Whether it is the last of the rows and its last number has fewer decimals than each one above it: IMB prints as many in every row.
@@ -106,6 +121,19 @@ std::optional<RowBehindPrefix> row_behind_prefix(const ImbTable& table, std::str
   return is_row ? std::move(found) : std::nullopt;
 }
 
+bool is_imb_row(const ImbTable& table, std::span<const std::string_view> words) {
+  return table.has_names ? words[0] == table.benchmark->name : are_mostly_numbers(words);
+}
+
+// A size, repetitions and times, above which a title or the names of columns are missing.
+void refuse_headless(std::span<const std::string_view> words, std::size_t line, RowSink& sink) {
+  constexpr std::size_t fewest = 4;
+  const bool is_like_one = words.size() >= fewest && whole_number_in(words[0]) && whole_number_in(words[1]).value_or(0) > 0 &&
+                           std::ranges::all_of(words.subspan(2), [](std::string_view w) { return number_in(w) && decimals_in(w) > 0; });
+  if (is_like_one)
+    sink.problem(line, "looks like a row of a table without its title and column names above it; give these lines too, or remove the row");
+}
+
 void end_table(ImbTable& table, RowSink& sink) {
   for (const ImbRow& row : table.rows) read_row(table, row, sink);
   table.rows.clear();
@@ -130,19 +158,24 @@ void read_imb(std::string_view text, RowSink& sink) {
       begin(table, benchmark_in(words), i + 1, sink);
     } else if (const auto prefix = before_title(lines, i, imb_title, "#")) {
       sink.problem(i + 1, title_behind(*prefix));
-    } else if (!table.benchmark || words.empty()) {
+    } else if (table.is_refused || words.empty()) {
       continue;
+    } else if (!table.benchmark) {
+      refuse_headless(words, i + 1, sink);
     } else if (words.size() > 2 && words[1] == "#processes" && words[2] == "=") {
       const auto ranks = words.size() > 3 ? whole_number_in(words[3]) : std::nullopt;
       if (ranks && *ranks > 0 && *ranks < 1 << 20)
         table.ranks = static_cast<int>(*ranks);
       else
         sink.problem(i + 1, fmt::format("must be a number of processes, got \"{}\"", line));
-    } else if (line.starts_with("#bytes") || line.starts_with("#repetitions")) {
+    } else if (names_imb_columns(line)) {
+      end_table(table, sink);
       read_columns(table, words, i + 1, sink);
-    } else if (line.starts_with('#') || !table.time) {
+    } else if (line.starts_with('#')) {
       continue;
-    } else if (are_mostly_numbers(words)) {
+    } else if (!table.time) {
+      refuse_headless(words, i + 1, sink);
+    } else if (is_imb_row(table, words)) {
       table.rows.push_back({i + 1, words});
     } else if (const auto row = row_behind_prefix(table, line)) {
       sink.problem(i + 1, row_behind(*row));

@@ -137,3 +137,37 @@ TEST_CASE("IMB: a table whose lines all stand behind something is refused with w
       "looks like the title of a table behind \"node01:\"; it must begin its line: remove what stands before each line";
   CHECK(problems_of([&] { parse_measurements(behind, "f"); }) == Lines{"f:5: " + said, "f:14: " + said, "f:22: " + said, "f:29: " + said});
 }
+
+TEST_CASE("IMB: columns of the same name, of which nothing says which is meant, are refused") {
+  CHECK(problems_of([] {
+          parse_measurements("# Benchmarking Bcast\n# #processes = 16\n#bytes #repetitions t_avg[usec] t_avg[usec]\n1 1000 205.97 319.86\n",
+                             "f");
+        }) == Lines{"f:3: has 2 columns \"t_avg[usec]\", and nothing says which is meant: keep one of them"});
+}
+
+TEST_CASE("IMB: rows of a table whose title or column names were cut off are refused where they stand") {
+  const std::string row = "65536          100        13.88        14.35        14.12\n";
+  const std::string said =
+      ": looks like a row of a table without its title and column names above it; give these lines too, or remove the row";
+  CHECK(problems_of([&] { parse_measurements(row + row + "\n" + imb, "f"); }) == Lines{"f:1" + said, "f:2" + said});
+  CHECK(parse_measurements(row + imb, "f", {.skip_bad = true}).rows.size() == 5);
+  CHECK(problems_of([&] { parse_measurements(imb + "# Benchmarking Allreduce\n# #processes = 8\n" + row, "f"); }) == Lines{"f:36" + said});
+  CHECK(parse_measurements("8 ranks on 2 nodes\n1 2\n12 1000 1\n" + imb, "f").rows.size() == 5);
+  CHECK(problems_of([&] { parse_measurements(imb + "# Benchmarking Exchange\n# #processes = 8\n" + row, "f"); }).size() == 1);
+}
+
+TEST_CASE("IMB: rows that begin with their benchmark and its processes, as of old releases, are read") {
+  const std::string begin =
+      "# Benchmarking Allreduce\n# #processes = 96\n#Benchmarking #procs #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n";
+  const Measurements read =
+      parse_measurements(begin +
+                             "Allreduce       96                 0         1000         0.02         0.03         0.02\n"
+                             "Allreduce       96                 4         1000       297.88       298.07       297.95\n",
+                         "f");
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].ranks == 96);
+  CHECK(read.rows[0].size_bytes == 4);
+  CHECK(read.rows[0].time_us == 297.95);
+  CHECK(problems_of([&] { parse_measurements(begin + "Allreduce 96 4 1000 297.88 298.07\n", "f"); }) ==
+        Lines{"f:4: must have the 7 columns that are named above, got \"Allreduce 96 4 1000 297.88 298.07\": it was cut"});
+}
