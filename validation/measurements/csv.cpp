@@ -33,15 +33,29 @@ constexpr std::array known_columns = {
     "ranks_per_node", "ppn",     "collective", "algorithm",   "benchmark",       "back_to_back", "time_of", "gpus_of_a_process",
     "size_bytes",     "time_us", "median_us",  "median_MBps", "inplace_time_us", "algbw_GBps"};
 
+// "Size_Bytes" is "size_bytes", "Avg Latency (us)" is "avglatency(us)".
+std::string plain(std::string_view name) {
+  std::string out;
+  for (const char c : name)
+    if (c != ' ' && c != '\t') out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 class Columns {
  public:
   // Says what is wrong with the names.
   std::vector<std::string> set(const std::vector<std::string>& names) {
     std::vector<std::string> problems;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string name(trimmed(names[i]));
+      const auto known = std::ranges::find(known_columns, plain(names[i]), [](std::string_view column) { return plain(column); });
+      const std::string name(known == known_columns.end() ? trimmed(names[i]) : *known);
       if (!at_.emplace(name, i).second) problems.push_back(fmt::format("column \"{}\" is there twice", name));
     }
+    is_osu_ = take("time_us", "avglatency(us)");
+    is_mean_ = is_osu_;
+    is_osu_ = is_osu_ || take("time_us", "latency(us)");
+    if (!is_osu_) take("time_us", "latency_us");
+    if (is_osu_) take("size_bytes", "size");
     const bool has_time = has("time_us") || has("median_us") || has("median_MBps");
     if (!has("size_bytes")) problems.push_back(missing("size_bytes", names));
     if (!has_time) problems.push_back(missing("time_us", names));
@@ -49,6 +63,9 @@ class Columns {
     return problems;
   }
   bool has(const std::string& name) const { return at_.contains(name); }
+  // Whether size and time are called as OSU calls them, and the time the mean of the ranks.
+  bool is_osu() const { return is_osu_; }
+  bool is_mean() const { return is_mean_; }
   std::size_t count() const { return count_; }
   // Those that nobody reads.
   std::vector<std::string> unknown() const {
@@ -74,7 +91,18 @@ class Columns {
     return fmt::format("{}; the columns are {}", text, fmt::join(names, ", "));
   }
 
+  // A column of another name for the one that is missing.
+  bool take(const std::string& wanted, std::string_view other) {
+    const auto found = std::ranges::find_if(at_, [&](const auto& column) { return plain(column.first) == other; });
+    if (found == at_.end() || has(wanted)) return false;
+    const std::size_t at = found->second;
+    at_.erase(found);
+    at_.emplace(wanted, at);
+    return true;
+  }
+
   std::map<std::string, std::size_t> at_;
+  bool is_osu_ = false, is_mean_ = false;
   std::size_t count_ = 0;
 };
 
@@ -109,7 +137,10 @@ class CsvReader {
     row.gpus_of_a_process = std::max(1, count("gpus_of_a_process"));
     row.of_rank_0 = text("time_of") == "rank_0";
     if (const auto of = text("time_of"); !row.of_rank_0 && !of.empty() && of != "ranks") wrong("time_of", "ranks or rank_0");
-    if (columns_.has("benchmark")) read_benchmark(row);
+    if (columns_.has("benchmark"))
+      read_benchmark(row);
+    else if (columns_.is_osu())
+      read_as_osu(row);
     if (row.of_rank_0 && row.back_to_back == 1 && has_root(row.collective)) wrong("time_of", "ranks, where every call is timed by itself");
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
     if (const auto size = whole_number_in(text("size_bytes")))
@@ -151,6 +182,13 @@ class CsvReader {
       return static_cast<double>(row.size_bytes) / rate;
     }
     return number(columns_.has("time_us") ? "time_us" : "median_us");
+  }
+  void read_as_osu(Measurement& row) {
+    const std::string collective = collective_spelled(row.collective.empty() ? sink_.options().collective : row.collective);
+    const auto found = std::ranges::find(osu_benchmarks(), collective, &OsuBenchmark::collective);
+    row.size_of_a_rank = found != osu_benchmarks().end() && found->size_of_a_rank;
+    row.mean_of_ranks = columns_.is_mean();
+    if (row.back_to_back == 0) row.back_to_back = 1;
   }
   void read_benchmark(Measurement& row) {
     const auto& known = osu_benchmarks();

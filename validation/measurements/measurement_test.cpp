@@ -374,3 +374,21 @@ TEST_CASE("measurements: a result of nccl-tests' JSON that cannot be used is tol
   CHECK(problems_of_text(missing) == Lines{"f: /results/1/out_of_place: is missing, though other results have it"});
   CHECK(parse_measurements(missing, "f", {.select = RowSelection{.in_place = true}}).rows.size() == 2);
 }
+
+TEST_CASE("measurements: CSV's columns are known in any case and with blanks, and OSU's own names of them too") {
+  const Measurements read = parse("Ranks, Size_Bytes ,Latency_US\n4,8,1.5\n", {.collective = "allreduce"});
+  REQUIRE(read.rows.size() == 1);
+  CHECK(read.rows[0].ranks == 4);
+  CHECK(read.rows[0].size_bytes == 8);
+  CHECK(read.rows[0].time_us == 1.5);
+  CHECK_FALSE(read.rows[0].mean_of_ranks);
+  for (const std::string header : {"Size,Avg Latency(us)", "size,avg latency (us)"}) {
+    CAPTURE(header);
+    const Measurements osu = parse(header + "\n8,1.5\n", {.collective = "allreduce"});
+    REQUIRE(osu.rows.size() == 1);
+    CHECK(osu.rows[0].time_us == 1.5);
+    CHECK(osu.rows[0].mean_of_ranks);
+  }
+  CHECK(parse("size,Latency (us)\n8,1.5\n", {.collective = "latency"}).rows.at(0).time_us == 1.5);
+  CHECK(problems_of_text("size_bytes,time_us,Time_us\n8,1,2\n") == Lines{"f:1: column \"time_us\" is there twice"});
+}
