@@ -1,10 +1,12 @@
 // The tables of the OSU micro-benchmarks: "# OSU MPI Latency Test v7.1", "# Size  Latency (us)", then size and value.
+#include "validation/measurements/launch_line.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cctype>
+#include <map>
 #include <utility>
 
 namespace weft {
@@ -59,22 +61,76 @@ bool is_of_device(std::string_view title) {
 
 constexpr std::string_view osu_title = "# OSU";
 
-bool is_title(std::string_view line) { return line.starts_with(osu_title); }
-
 constexpr std::string_view title_of_pairs = "Multiple Bandwidth / Message Rate";
 
-OsuTable table_titled(std::string_view title, std::size_t line, RowSink& sink) {
+const OsuBenchmark* benchmark_of(std::string_view title) {
   const std::string name = name_in(title);
-  const bool is_of_pairs = name == title_of_pairs;
-  const auto found = std::ranges::find(osu_tables, is_of_pairs ? "Bandwidth" : name, &OsuBenchmark::title);
-  if (found == osu_tables.end()) {
-    sink.problem(line, unknown_osu_benchmark(title));
+  const auto found = std::ranges::find(osu_tables, name == title_of_pairs ? "Bandwidth" : name, &OsuBenchmark::title);
+  return found == osu_tables.end() ? nullptr : &*found;
+}
+
+bool names_osu_columns(std::string_view line) {
+  return line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos);
+}
+
+// "# OSU Benchmarks", a comment of a script, is none: its lines of # are not of a table.
+bool is_title(std::span<const std::string_view> lines, std::size_t line) {
+  const std::string_view text = trimmed(lines[line]);
+  if (!text.starts_with(osu_title)) return false;
+  const auto words = words_in(text);
+  if (std::ranges::find(words, "Test") != words.end() || benchmark_of(trimmed(text.substr(1)))) return true;
+  for (const std::string_view below : lines.subspan(line + 1)) {
+    if (names_osu_columns(trimmed(below))) return true;
+    if (!trimmed(below).starts_with('#') || trimmed(below).starts_with(osu_title)) return false;
+  }
+  return false;
+}
+
+// What the commands in a file say of the tables below them.
+class Launches {
+ public:
+  void add(Launch launch) { new_[launch.program].push_back(std::move(launch)); }
+  // Of the table whose title is next: the ranks and nodes of the commands that stand above it, behind the table before of the same
+  // program; those of that table where there are none.
+  const Launch& of(std::string_view program) {
+    Launch& last = last_[std::string(program)];
+    if (const auto found = new_.extract(std::string(program))) {
+      const std::vector<Launch>& all = found.mapped();
+      const bool is_one = std::ranges::all_of(all, [&](const Launch& l) { return l.ranks == all[0].ranks && l.nodes == all[0].nodes; });
+      last = is_one ? all[0] : Launch{};
+    }
+    return last;
+  }
+
+ private:
+  std::map<std::string, std::vector<Launch>> new_;
+  std::map<std::string, Launch> last_;  // by program
+};
+
+// What a file's tables have in common.
+struct OsuFile {
+  Launches launches;
+  bool has_device = false;
+  bool says_known = false;  // a problem lists the benchmarks that are simulated
+};
+
+OsuTable table_titled(std::string_view title, std::size_t line, OsuFile& file, RowSink& sink) {
+  const bool is_of_pairs = name_in(title) == title_of_pairs;
+  const OsuBenchmark* found = benchmark_of(title);
+  if (!found) {
+    sink.problem(line,
+                 std::exchange(file.says_known, true) ? fmt::format("\"{}\" is none of them either", title) : unknown_osu_benchmark(title));
     return {};
   }
   OsuTable out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .is_of_pairs = is_of_pairs, .row = {}};
   out.row.collective = found->collective;
   out.row.size_of_a_rank = found->size_of_a_rank;
-  if (out.is_bandwidth || found->collective == "latency") out.row.ranks = 2;
+  if (is_point_to_point(found->collective)) {
+    out.row.ranks = 2;
+  } else if (sink.options().ranks == 0) {
+    const Launch& launch = file.launches.of(found->program);
+    out.row.ranks = launch.ranks, out.row.nodes = launch.nodes;
+  }
   return out;
 }
 
@@ -93,6 +149,25 @@ void read_pairs_line(std::span<const std::string_view> words, std::size_t line, 
 
 bool has_size(const OsuTable& table) { return table.row.collective != "barrier"; }
 
+// "Latency (us)" where it stands several times in the line of column names, with how often; the unit tells a column's end.
+struct RepeatedColumn {
+  std::string name;
+  std::ptrdiff_t count = 1;
+};
+
+RepeatedColumn repeated_column(std::string_view text, std::string_view unit) {
+  std::vector<std::string> names;
+  text.remove_prefix(1);
+  if (text = trimmed(text); text.starts_with("Size")) text.remove_prefix(4);
+  for (auto end = text.find(unit); end != text.npos; end = text.find(unit)) {
+    names.emplace_back(trimmed(text.substr(0, end + unit.size())));
+    text.remove_prefix(end + unit.size());
+  }
+  for (const std::string& name : names)
+    if (const auto count = std::ranges::count(names, name); count > 1) return {name, count};
+  return {};
+}
+
 void read_osu_columns(std::string_view text, std::size_t line, OsuTable& table, RowSink& sink) {
   const std::string_view unit = table.is_of_pairs ? "MB/s" : table.is_bandwidth ? "(MB/s)" : "(us)";
   table.known = text.find(unit) != text.npos && table.is_of_pairs == table.is_of_one_pair;
@@ -100,6 +175,11 @@ void read_osu_columns(std::string_view text, std::size_t line, OsuTable& table, 
   table.has_validation = text.find("Validation") != text.npos;
   table.columns = (has_size(table) ? 2 : 1) + (table.has_most ? 2 : 0) + (text.find("Iterations") != text.npos ? 1 : 0) +
                   (table.has_validation ? 1 : 0);
+  if (const auto [name, count] = repeated_column(text, unit); count > 1) {
+    table.known = false;
+    return sink.problem(line,
+                        fmt::format("has {} columns \"{}\", and nothing says which is meant: keep the sizes and one of them", count, name));
+  }
   if (table.known) return;
   sink.problem(line, table.is_of_pairs && !table.is_of_one_pair
                          ? "osu_mbw_mr must say above its columns how many pairs sent: \"# [ pairs: 1 ] [ window size: 64 ]\""
@@ -121,6 +201,19 @@ bool is_last_cut(const std::vector<OsuLine>& rows, const OsuTable& table) {
          std::all_of(rows.begin(), rows.end() - 1, [&](const OsuLine& row) { return decimals(row) == decimals(rows.front()); });
 }
 
+// Whether a row has more than the size and the mean that are named above it. Some versions name no other columns, but print with -f the
+// least, the most and the iterations too.
+bool is_wider_than_named(std::span<const std::string_view> words, const OsuTable& table) {
+  return table.columns == 2 && words.size() > 2 && has_size(table) && !is_point_to_point(table.row.collective) &&
+         std::ranges::all_of(words, [](std::string_view word) { return number_in(word).has_value(); });
+}
+
+bool is_full_row(std::span<const std::string_view> words) {
+  if (words.size() != 5 || !whole_number_in(words[4])) return false;
+  const auto mean = number_in(words[1]), least = number_in(words[2]), most = number_in(words[3]);
+  return mean && least && most && *least <= *mean && *mean <= *most;
+}
+
 void read_row(std::size_t line, std::string_view text, const OsuTable& table, RowSink& sink) {
   const auto words = words_in(text);
   if (!sink.wants(line, table.row)) return;
@@ -130,6 +223,11 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   if (!size || !value) return sink.problem(line, fmt::format("must be a size in bytes and a number, got \"{}\"", text));
   if (words.size() < table.columns)
     return sink.problem(line, fmt::format("must have the {} columns that are named above, got \"{}\": it was cut", table.columns, text));
+  const bool is_wider = is_wider_than_named(words, table);
+  if (is_wider && !is_full_row(words))
+    return sink.problem(line,
+                        fmt::format("must have the {} columns that are named above, or mean, least, most and iterations (-f), got \"{}\"",
+                                    table.columns, text));
   if (table.has_validation && words.back() == "Fail")
     return sink.problem(line, "the result was wrong (Validation: Fail); the time of a wrong result is none");
   if (table.is_bandwidth && !(*value > 0))
@@ -138,7 +236,7 @@ void read_row(std::size_t line, std::string_view text, const OsuTable& table, Ro
   row.size_bytes = *size;
   row.time_us = table.is_bandwidth ? static_cast<double>(*size) / *value : *value;
   if (!is_point_to_point(row.collective)) {
-    const auto most = table.has_most && words.size() > 3 && has_root(row.collective) ? number_in(words[3]) : std::nullopt;
+    const auto most = (table.has_most || is_wider) && words.size() > 3 && has_root(row.collective) ? number_in(words[3]) : std::nullopt;
     row.time_us = most.value_or(row.time_us);
     row.mean_of_ranks = !most;
   }
@@ -205,24 +303,26 @@ std::string unknown_osu_benchmark(std::string_view found) {
 
 void read_osu(std::string_view text, RowSink& sink) {
   OsuTable table;
+  OsuFile file;
   std::vector<OsuLine> rows;  // of the table
   const auto lines = lines_in(text);
-  const bool has_device =
-      std::ranges::any_of(lines, [](std::string_view line) { return is_title(trimmed(line)) && is_of_device(trimmed(line).substr(1)); });
+  for (std::size_t i = 0; i < lines.size(); ++i) file.has_device |= is_title(lines, i) && is_of_device(trimmed(lines[i]).substr(1));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (is_title(line)) {
+    if (is_title(lines, i)) {
       read_rows(std::exchange(rows, {}), table, sink);
       const std::string_view title = trimmed(line.substr(1));
-      table = table_titled(title, i + 1, sink);
-      if (has_device) table.row.system = is_of_device(title) ? device_memory : host_memory;
+      table = table_titled(title, i + 1, file, sink);
+      if (file.has_device) table.row.system = is_of_device(title) ? device_memory : host_memory;
     } else if (const auto prefix = before_title(lines, i, osu_title, "#")) {
       sink.problem(i + 1, title_behind(*prefix));
-    } else if (has_device && line.starts_with("# Send Buffer on HOST") && line.find("Receive Buffer on HOST") != line.npos) {
+    } else if (file.has_device && line.starts_with("# Send Buffer on HOST") && line.find("Receive Buffer on HOST") != line.npos) {
       table.row.system = host_memory;
     } else if (table.is_of_pairs && line.starts_with("# [ pairs:")) {
       read_pairs_line(words_in(line), i + 1, table, sink);
-    } else if (table.known && (line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos))) {
+    } else if (auto launch = launch_in(line, "osu_")) {
+      file.launches.add(std::move(*launch));
+    } else if (table.known && names_osu_columns(line)) {
       read_osu_columns(line, i + 1, table, sink);
     } else if (table.known && !line.empty() && !line.starts_with('#')) {
       if (ends_table({i + 1, line}, rows))

@@ -231,3 +231,88 @@ TEST_CASE("OSU: a row behind something else is refused where it stands") {
   for (const std::string line : {"step 10 21.5", "node1: 16 of 32", "took 4 20.5", "Total time: 3 21.5", "[0] MPI startup(): 16 32"})
     CHECK(problems_of_osu(begin + line + "\n").empty());
 }
+
+TEST_CASE("OSU: columns of the same name, of which nothing says which is meant, are refused") {
+  const std::string title = "# OSU MPI Latency Test v5.7.1\n     Siyuan     Pi     ARM\n", rows = "8   0.79   1.55   1.27\n";
+  CHECK(problems_of_osu(title + "# Size       Latency (us)       Latency (us)       Latency (us)\n" + rows) ==
+        Lines{"f:3: has 3 columns \"Latency (us)\", and nothing says which is meant: keep the sizes and one of them"});
+  CHECK(problems_of_osu("# OSU MPI Bandwidth Test v5.7.1\n# Size Bandwidth (MB/s) Bandwidth (MB/s)\n8 1.5 1.6\n") ==
+        Lines{"f:2: has 2 columns \"Bandwidth (MB/s)\", and nothing says which is meant: keep the sizes and one of them"});
+  CHECK(problems_of_osu("# OSU MPI Allreduce Latency Test v7\n# Size  Avg Latency(us)   Min Latency(us)  Max Latency(us)  Iterations  P50 "
+                        "Tail Lat(us)  P90 Tail Lat(us)\n8 1.5 1.6 1.7 1000 1.5 1.6\n")
+            .empty());
+}
+
+TEST_CASE("OSU: rows of the mean, the least, the most and the iterations (-f) are read so under the short line of column names too") {
+  const std::string begin = "# OSU MPI-CUDA Reduce Latency Test v7.3\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n";
+  const Measurements read = parse_osu(begin + "8   50.89   18.27   89.23   1000\n16   50.20   18.24   88.37   1000\n");
+  REQUIRE(read.rows.size() == 2);
+  CHECK(read.rows[0].time_us == 89.23);
+  CHECK_FALSE(read.rows[0].mean_of_ranks);
+  const Measurements mean = parse_osu(table(" Allreduce Latency") + "16   50.20   18.24   88.37   1000\n");
+  REQUIRE(mean.rows.size() == 2);
+  CHECK(mean.rows[1].time_us == 50.20);
+  CHECK(mean.rows[1].mean_of_ranks);
+  for (const std::string row : {"8   50.89   18.27   89.23", "8   50.89   89.23   18.27   1000", "8   50.89   18.27   89.23   1000   1"}) {
+    CAPTURE(row);
+    CHECK(
+        problems_of_osu(begin + row + "\n") ==
+        Lines{fmt::format("f:4: must have the 2 columns that are named above, or mean, least, most and iterations (-f), got \"{}\"", row)});
+  }
+}
+
+TEST_CASE("OSU: the ranks and nodes are those of the command above the table that ran its program") {
+  const std::string rows = table(" Allreduce Latency");
+  const auto read = [&](const std::string& above) {
+    const Measurements out = parse_osu(above + "\n" + rows);
+    REQUIRE(out.rows.size() == 1);
+    return std::pair(out.rows[0].ranks, out.rows[0].nodes);
+  };
+  CHECK(read("time jsrun -n 8 -a 1 -c 1 -r 1 -l cpu-cpu /x/libexec/osu-micro-benchmarks/mpi/collective/osu_allreduce") == std::pair(8, 8));
+  CHECK(read("jsrun -n 8 -a 2 -r 2 osu_allreduce") == std::pair(16, 4));
+  CHECK(read("+ mpirun --hostfile h -np 8 -map-by ppr:2:node -rank-by core ./osu_allreduce -m 8") == std::pair(8, 4));
+  CHECK(read("$ /opt/bin/mpiexec -n 8 -ppn 4 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("mpiexec.hydra -n 8 ./osu_allreduce") == std::pair(8, 0));
+  CHECK(read("srun -N 2 --ntasks=8 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("$ srun -N2 --ntasks-per-node=4 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("srun -n 8 --ntasks-per-node 4 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("$ ssh node1 mpirun -np 4 -pernode ./osu_allreduce") == std::pair(4, 4));
+  CHECK(read("srun -N2 ./osu_allreduce") == std::pair(0, 0));
+  CHECK(read("srun -N2 -n8 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("flux run -N2 -n 192 -o cpu-affinity=per-task ./osu_allreduce") == std::pair(192, 2));
+  CHECK(read("aprun -n 8 -N 4 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("mpirun -np 7 -ppn 2 ./osu_allreduce") == std::pair(7, 0));
+  for (const std::string none :
+       {"mpirun -np $N ./osu_allreduce", "mpirun -np 8 ./osu_bcast", "./osu_allreduce -n 8", "mpirun ./osu_allreduce -np 8",
+        "mpirun -np 4 ./osu_allreduce\nmpirun -np 8 ./osu_allreduce", "mpirun -np 4 ./a : -np 4 ./osu_allreduce"}) {
+    CAPTURE(none);
+    CHECK(read(none) == std::pair(0, 0));
+  }
+}
+
+TEST_CASE("OSU: the command above a table is that of the table alone, of all until the next one, and gives way to what the user says") {
+  const std::string rows = table(" Allreduce Latency"), four = "mpirun -np 4 ./osu_allreduce\n", eight = "mpirun -np 8 ./osu_allreduce\n";
+  const auto ranks = [](const std::string& text, const ReadOptions& options = {}) {
+    std::vector<int> out;
+    for (const Measurement& row : parse_osu(text, options).rows) out.push_back(row.ranks);
+    return out;
+  };
+  CHECK(ranks(four + rows + rows + eight + rows) == std::vector{4, 4, 8});
+  CHECK(ranks(four + eight + rows + rows) == std::vector{0, 0});
+  CHECK(ranks(four + rows, {.ranks = 16}) == std::vector{16});
+  CHECK(ranks("mpirun -np 2 ./osu_latency\n" + table(" Latency")) == std::vector{2});
+}
+
+TEST_CASE("OSU: a comment that begins as a title does is none") {
+  const std::string comment = "# OSU Benchmarks\nmpirun osu_latency\n# LAMMPS\n";
+  CHECK(parse_osu(comment + table(" Allreduce Latency") + comment).rows.size() == 1);
+  CHECK(problems_of_osu(comment) == Lines{"f: holds no measurement (read as an OSU table)"});
+  CHECK(problems_of_osu("# OSU Benchmarks\n# Size  Latency (us)\n8 1.5\n") == Lines{"f:1: " + unknown("OSU Benchmarks")});
+}
+
+TEST_CASE("OSU: which benchmarks are simulated is said once, where a file holds many others") {
+  const std::string text = table(" Hello World") + table("_Put Latency") + table(" Hello World");
+  CHECK(problems_of_osu(text) == Lines{"f:1: " + unknown("OSU MPI Hello World Test v7.2"),
+                                       "f:5: \"OSU MPI_Put Latency Test v7.2\" is none of them either",
+                                       "f:9: \"OSU MPI Hello World Test v7.2\" is none of them either"});
+}
