@@ -262,6 +262,22 @@ TEST_CASE("a run that cannot end stops with 1, and says who waits for whom, what
   CHECK(tried.printed.find("node3->switch (priority 0) loses what it gets: its link is down") != std::string::npos);
 }
 
+TEST_CASE("topo writes the one fabric that all cases of a sweep have, and names those with several") {
+  const ScratchFolder folder;
+  Json json = Json::parse(small_scenario());
+  const std::string plain = folder.file("plain.json", json.dump());
+  json["sweep"] = {{"/placement", {"linear", "round_robin"}}};
+  const std::string same = folder.file("same.json", json.dump());
+  json["sweep"] = {{"/fabric/link/latency", {"500ns", "1us"}}};
+  const std::string several = folder.file("several.json", json.dump());
+  CHECK(weft_program("topo --svg " + same).printed == weft_program("topo --svg " + plain).printed);
+  const Ran refused = weft_program("topo --svg " + several);
+  CHECK(refused.status == 2);
+  CHECK(refused.printed == several +
+                               ": its 2 cases differ in fabric or server, and one can be written; write --set /sweep={} and the "
+                               "values of one case\n");
+}
+
 TEST_CASE("topo writes a graph that a scenario can hold") {
   const ScratchFolder folder;
   const std::string good = folder.file("good.json", small_scenario());

@@ -20,6 +20,7 @@
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
+#include <algorithm>
 #include <ostream>
 #include <sstream>
 #include <variant>
@@ -127,11 +128,16 @@ void refuse_platform(const std::string& file, const FabricSpec& spec) {
 }  // namespace
 
 int topo_command(const ScenarioArguments& arguments, TopologyFormat format, std::ostream& out, std::ostream& err) {
-  const std::vector<Case> cases = load_all(arguments);
-  if (format != TopologyFormat::summary && cases.size() > 1)
-    throw InputError(
-        fmt::format("{}: stands for {} cases, and one fabric can be written; write --set /sweep={{}} and the values of one case",
-                    arguments.files.front(), cases.size()));
+  std::vector<Case> cases = load_all(arguments);
+  if (format != TopologyFormat::summary) {
+    const Scenario& first = cases.front().scenario;
+    const auto is_on_it = [&](const Case& c) { return c.scenario.fabric == first.fabric && c.scenario.server == first.server; };
+    if (!std::ranges::all_of(cases, is_on_it))
+      throw InputError(fmt::format(
+          "{}: its {} cases differ in fabric or server, and one can be written; write --set /sweep={{}} and the values of one case",
+          arguments.files.front(), cases.size()));
+    cases.erase(cases.begin() + 1, cases.end());
+  }
   for (const Case& one : cases) {
     if (format == TopologyFormat::summary) {
       summarize(one, out);
