@@ -76,7 +76,11 @@ void FluidNetwork::settle() {
       admit(flow);
     }
   }
-  if (has_terms_ ? keep_bottlenecks<true>() : keep_bottlenecks<false>()) return;
+  if (has_terms_ ? keep_bottlenecks<true>() : keep_bottlenecks<false>()) {
+    joined_.clear();
+    loosened_.clear();
+    return;
+  }
   ++walk_;
   for (std::size_t i = 0, joined = members_.size(); i < joined; ++i) admit_slowed_by(members_[i]);
   joined_.clear();
@@ -130,11 +134,7 @@ bool FluidNetwork::keep_bottlenecks() {
     hold_back(flows_[newcomer], holder);  // which the solver changes if need be
   }
   for (const LinkId id : loosened_) keep(id);
-  if (kept_.empty()) {
-    joined_.clear();
-    loosened_.clear();
-    return true;
-  }
+  if (kept_.empty()) return true;
   if (!std::ranges::all_of(kept_, [&](Kept& kept) { return share_anew<with_terms>(kept); }) ||
       !std::ranges::all_of(kept_, [&](const Kept& kept) { return leaves_others_slack<with_terms>(kept); })) {
     failures_to_keep_ = std::min(failures_to_keep_ + 1, 6U);
@@ -149,8 +149,6 @@ bool FluidNetwork::keep_bottlenecks() {
       ++solved_flows_;
       set_rate(number, kept.share * weight_of<with_terms>(flow));
     });
-  joined_.clear();
-  loosened_.clear();
   return true;
 }
 
