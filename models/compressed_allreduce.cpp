@@ -49,7 +49,7 @@ std::vector<CompressedPhase> CompressedAllreduce::phases(std::int64_t elements) 
       continue;
     }
     const Exchange& exchange = std::get<Exchange>(phase);
-    ExchangeRun run = run_of_ ? run_of_(exchange) : ExchangeRun{schedule_of(exchange.request)};
+    ExchangeChoice run = run_of_ ? run_of_(exchange) : ExchangeChoice{schedule_of(exchange.request)};
     CompressedPhase& added = out.emplace_back();
     added = {.name = fmt::format("{} of {}", name_of(exchange.request.collective), name_of(exchange.operand)),
              .schedule = std::move(run.schedule),

@@ -30,7 +30,7 @@ struct CompressedPhase {
 };
 
 // What an exchange runs for its size, and what that costs besides.
-struct ExchangeRun {
+struct ExchangeChoice {
   std::shared_ptr<const Schedule> schedule;
   Regime regime = {};
 };
@@ -41,7 +41,7 @@ class CompressedAllreduce {
   CompressedAllreduce(CompressionSettings settings, Request allreduce, KernelRates rates);
 
   // What chooses exchanges by their size from now on, instead of the schedules of `exchanges()`.
-  void choose_by(std::function<ExchangeRun(const Exchange&)> run) { run_of_ = std::move(run); }
+  void choose_by(std::function<ExchangeChoice(const Exchange&)> run) { run_of_ = std::move(run); }
 
   // Of the exchanges, where nothing depends on their size: each request once, with its schedule.
   const std::vector<std::pair<Request, std::shared_ptr<const Schedule>>>& exchanges() const { return exchanges_; }
@@ -62,7 +62,7 @@ class CompressedAllreduce {
   Request allreduce_;
   KernelRates rates_;
   std::vector<std::pair<Request, std::shared_ptr<const Schedule>>> exchanges_;
-  std::function<ExchangeRun(const Exchange&)> run_of_ = {};
+  std::function<ExchangeChoice(const Exchange&)> run_of_ = {};
 };
 
 }  // namespace weft

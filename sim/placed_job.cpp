@@ -85,7 +85,7 @@ CallRun call_of(PlacedJob& job, const Scenario& alone, const AlgorithmChoice& as
 }
 
 void choose_exchanges(PlacedJob& job, Bytes size, const std::shared_ptr<const HardwareProfile>& hardware, const Ground& ground) {
-  job.compression->choose_by([&job, hardware, ground](const Exchange& exchange) -> ExchangeRun {
+  job.compression->choose_by([&job, hardware, ground](const Exchange& exchange) -> ExchangeChoice {
     Scenario alone = *job.calls;
     alone.workload.collective = exchange.request.collective;
     alone.workload.root = exchange.request.root;

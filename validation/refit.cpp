@@ -54,7 +54,7 @@ void refit(const Reference& reference, std::ostream& out, std::ostream& err) {
   if (open.has_pointers()) write_scenario(reference, open, result);
   out << fmt::format("# {}: fitted again to {}, median {:.1f} %, 95th percentile {:.1f} %", reference.name,
                      counted(result.fitted.points, "point"), 100 * result.fitted.median, 100 * result.fitted.p95);
-  if (const Spread& s = result.spread; s.starts > 1)
+  if (const SpreadOfStarts& s = result.spread; s.starts > 1)
     out << fmt::format("; {} starts by their parameters alone: median {:.1f} to {:.1f} %, 95th percentile {:.1f} to {:.1f} %", s.starts,
                        100 * s.min_median, 100 * s.max_median, 100 * s.min_p95, 100 * s.max_p95);
   out << "\n";

@@ -89,6 +89,29 @@ std::string cycle_in(const std::map<std::string, Names>& arrows) {
   return found;
 }
 
+// Where each type of a namespace is defined, but for those of unnamed ones: "weft::bench::Faults" in "collectives/faults.hpp:3".
+std::map<std::string, std::vector<std::string>> types_in(const std::vector<Source>& all) {
+  const std::regex begin("namespace ?([A-Za-z0-9_:]*) ?\\{"), end("\\} *// namespace.*"),
+      type("(?:template ?<.*> )?(?:struct|class|enum class|enum|union) ([A-Za-z0-9_:]+)(?: final)?(?: :[^;]*)? \\{.*");
+  std::map<std::string, std::vector<std::string>> out;
+  for (const Source& source : all) {
+    std::vector<std::string> spaces;
+    std::istringstream lines(source.text);
+    std::string line;
+    std::smatch found;
+    for (int number = 1; std::getline(lines, line); ++number) {
+      if (line.empty() || std::string_view("nsceut}").find(line.front()) == std::string_view::npos) continue;
+      if (std::regex_match(line, found, begin))
+        spaces.push_back(found[1]);
+      else if (!spaces.empty() && std::regex_match(line, end))
+        spaces.pop_back();
+      else if (std::ranges::find(spaces, "") == spaces.end() && std::regex_match(line, found, type))
+        out[fmt::format("{}::{}", fmt::join(spaces, "::"), found[1].str())].push_back(fmt::format("{}:{}", source.path, number));
+    }
+  }
+  return out;
+}
+
 // One way to add something, as CONTRIBUTING tells it: "- **A fabric** (as `dragonfly`): ... `models/fabric/fabric_spec.hpp` ...".
 struct Recipe {
   std::string what, example;
@@ -155,6 +178,18 @@ TEST_CASE("no way leads from a folder back to itself") {
   CHECK(cycle_in(arrows) == "");
   arrows["kernels/base"].insert("validation");  // and one that there is would be found
   CHECK(cycle_in(arrows) != "");
+}
+
+TEST_CASE("no two types of a namespace have the same name, which a linker takes for one") {
+  const std::string one =
+      "namespace weft {\nnamespace {\nstruct Own {\n}  // namespace\nstruct A final : B {\nstruct C;\n}  // namespace weft\n";
+  const auto found = types_in({{.path = "x.hpp", .text = one}, {.path = "y.hpp", .text = one}});
+  CHECK(found.size() == 1);
+  CHECK(found.at("weft::A") == std::vector<std::string>{"x.hpp:5", "y.hpp:5"});
+  for (const auto& [type, places] : types_in(sources())) {
+    CAPTURE(type);
+    CHECK(fmt::format("{}", fmt::join(places, ", ")) == places.front());
+  }
 }
 
 TEST_CASE("every header is included by a source that is compiled") {

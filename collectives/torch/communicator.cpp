@@ -21,7 +21,7 @@ Communicator::Communicator(KeyStore& store, GroupSettings settings, std::string_
 // patience ends says what it runs.
 int Communicator::next_label(std::string_view what) { return static_cast<int>(mixed(hash_of(what) ^ operations_++) % labels); }
 
-void Communicator::run(const Operation& o, std::byte* data) {
+void Communicator::run(const CollectiveCall& o, std::byte* data) {
   const auto bytes = o.elements * static_cast<std::int64_t>(size_of(o.dtype));
   const std::string what =
       fmt::format("{} of {} {} ({}, root {})", name_of(o.collective), o.elements, name_of(o.dtype), name_of(o.op), o.root);
@@ -46,11 +46,11 @@ void Communicator::run(const Operation& o, std::byte* data) {
   if (aside) std::copy_n(scratch_.data(), room, data);
 }
 
-void Communicator::exchange(std::string_view what, const std::vector<Part>& sends, const std::vector<Part>& receives) {
+void Communicator::exchange(std::string_view what, const std::vector<PeerBytes>& sends, const std::vector<PeerBytes>& receives) {
   const Tag tag = tag_of({.channel = next_label(what)});
   try {
-    for (const Part& p : receives) transport().receive(p.peer, tag, p.bytes);
-    for (const Part& p : sends) transport().send(p.peer, tag, p.bytes);
+    for (const PeerBytes& p : receives) transport().receive(p.peer, tag, p.bytes);
+    for (const PeerBytes& p : sends) transport().send(p.peer, tag, p.bytes);
     transport().wait();
   } catch (const RunError& e) {
     throw RunError(fmt::format("{}, operation {} of the group: {}", what, operations_, e.what()));

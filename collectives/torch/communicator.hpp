@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/executors/blocking.hpp"
-#include "collectives/torch/algorithm_choice.hpp"
+#include "collectives/torch/group_algorithms.hpp"
 #include "collectives/torch/meeting.hpp"
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-struct Operation {
+struct CollectiveCall {
   Collective collective = Collective::allreduce;
   DType dtype = DType::float32;
   ReduceOp op = ReduceOp::sum;
@@ -20,21 +20,21 @@ struct Operation {
   std::int64_t elements = 0;  // of the whole message, all blocks together
 };
 
-struct Part {
+struct PeerBytes {
   Rank peer = 0;
   ByteSpan bytes;
 };
 
 class Communicator {
  public:
-  // Meets the other ranks. `algorithm` is what AlgorithmChoice reads.
+  // Meets the other ranks. `algorithm` is what GroupAlgorithms reads.
   Communicator(KeyStore&, GroupSettings, std::string_view algorithm);
 
   // In place; the message lies in `data` as schedule.hpp says (block r of n for rank r). An alltoall has twice the room: block s
   // of the second half becomes what rank s sent here.
-  void run(const Operation&, std::byte* data);
+  void run(const CollectiveCall&, std::byte* data);
   // Every message at once, without a schedule: gather, scatter and blocks of different sizes.
-  void exchange(std::string_view what, const std::vector<Part>& sends, const std::vector<Part>& receives);
+  void exchange(std::string_view what, const std::vector<PeerBytes>& sends, const std::vector<PeerBytes>& receives);
 
   Rank rank() const { return settings_.rank; }
   int ranks() const { return settings_.ranks(); }
@@ -48,7 +48,7 @@ class Communicator {
   int next_label(std::string_view what);
 
   GroupSettings settings_;
-  AlgorithmChoice choice_;
+  GroupAlgorithms choice_;
   Connections connections_;
   std::vector<std::byte> scratch_;  // for schedules that need more room than the message has
   std::uint64_t operations_ = 0;

@@ -92,7 +92,7 @@ at::Tensor room_for(std::size_t blocks, const at::Tensor& like) {
   return at::empty({static_cast<std::int64_t>(blocks) * like.numel()}, like.options().requires_grad(false));
 }
 
-Operation moves(Collective c, std::size_t bytes, Rank root = 0) {
+CollectiveCall moves(Collective c, std::size_t bytes, Rank root = 0) {
   return {.collective = c, .dtype = DType::uint8, .root = root, .elements = static_cast<std::int64_t>(bytes)};
 }
 
@@ -172,7 +172,7 @@ ProcessGroupWeft::Started ProcessGroupWeft::start(c10d::OpType type, const char*
   return work;
 }
 
-void ProcessGroupWeft::run(Communicator& c, const Operation& o, std::byte* data) {
+void ProcessGroupWeft::run(Communicator& c, const CollectiveCall& o, std::byte* data) {
   const std::int64_t begin = now_ns();
   c.run(o, data);
   Recorder& r = recorder();
@@ -218,7 +218,7 @@ ProcessGroupWeft::Started ProcessGroupWeft::allreduce(Tensors& tensors, const c1
 }
 
 ProcessGroupWeft::Started ProcessGroupWeft::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) {
-  std::vector<Operation> operations;
+  std::vector<CollectiveCall> operations;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     expect_carried("all_reduce", c10::str("tensor ", i), tensors[i]);
     const DType dtype = reduced_dtype("all_reduce", tensors[i]);
@@ -237,11 +237,11 @@ ProcessGroupWeft::Started ProcessGroupWeft::reduce(Tensors& tensors, const c10d:
   const at::Tensor t = only("reduce", tensors);
   expect_carried("reduce", "the tensor", t);
   const DType dtype = reduced_dtype("reduce", t);
-  const Operation operation{.collective = Collective::reduce,
-                            .dtype = dtype,
-                            .op = reduce_op("reduce", o.reduceOp, dtype),
-                            .root = static_cast<Rank>(o.rootRank),
-                            .elements = t.numel()};
+  const CollectiveCall operation{.collective = Collective::reduce,
+                                 .dtype = dtype,
+                                 .op = reduce_op("reduce", o.reduceOp, dtype),
+                                 .root = static_cast<Rank>(o.rootRank),
+                                 .elements = t.numel()};
   return start(c10d::OpType::REDUCE, "weft:reduce", tensors, tensors, [this, t, operation](Communicator& c) {
     // Sums pass through the memory of every rank; only the root's tensor may change.
     const at::Tensor flat = c.rank() == operation.root ? t.contiguous() : t.clone(at::MemoryFormat::Contiguous);
@@ -305,7 +305,7 @@ ProcessGroupWeft::Started ProcessGroupWeft::_reduce_scatter_base(at::Tensor& out
     refuse(call, c10::str("the input has ", input.numel(), " elements of ", input.scalar_type(), ", must have ", output.numel() * getSize(),
                           " of ", output.scalar_type()));
   const DType dtype = reduced_dtype(call, input);
-  const Operation operation{
+  const CollectiveCall operation{
       .collective = Collective::reduce_scatter, .dtype = dtype, .op = reduce_op(call, o.reduceOp, dtype), .elements = input.numel()};
   return start(c10d::OpType::_REDUCE_SCATTER_BASE, "weft:reduce_scatter_tensor", {output}, Tensors{output},
                [this, input, output, operation](Communicator& c) {
@@ -320,7 +320,7 @@ ProcessGroupWeft::Started ProcessGroupWeft::_reduce_scatter_base(at::Tensor& out
 ProcessGroupWeft::Started ProcessGroupWeft::exchange_blocks(c10d::OpType type, const char* title, const Tensors& outputs,
                                                             const Tensors& inputs, c10::IValue result) {
   return start(type, title, outputs, std::move(result), [title, outputs, inputs](Communicator& c) {
-    std::vector<Part> sends, receives;
+    std::vector<PeerBytes> sends, receives;
     Tensors in, out;
     for (int k = 0; k < c.ranks(); ++k) {
       const Rank to = mod(c.rank() + k, c.ranks()), from = mod(c.rank() - k, c.ranks());

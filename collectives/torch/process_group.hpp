@@ -32,7 +32,7 @@ std::vector<RecordedCollective> take_recorded_collectives();
 struct ProcessGroupSettings {
   GroupSettings group;
   std::string id;         // tells groups apart in records
-  std::string algorithm;  // as AlgorithmChoice reads it
+  std::string algorithm;  // as GroupAlgorithms reads it
 };
 
 class ProcessGroupWeft final : public TorchBackend {
@@ -77,7 +77,7 @@ class ProcessGroupWeft final : public TorchBackend {
 
  private:
   Started start(c10d::OpType type, const char* title, const Tensors& tensors, c10::IValue result, Job job);
-  void run(Communicator&, const Operation&, std::byte* data);
+  void run(Communicator&, const CollectiveCall&, std::byte* data);
   Started exchange_blocks(c10d::OpType type, const char* title, const Tensors& outputs, const Tensors& inputs, c10::IValue result);
 
   ProcessGroupSettings settings_;

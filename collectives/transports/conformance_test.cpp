@@ -46,7 +46,7 @@ class FaultyRanks final : public ThreadsRanks {
   FaultyRanks(int ranks, conformance::Patience patience) : ThreadsRanks(ranks, patience) {
     for (Rank r = 0; r < ranks; ++r)
       faulty_.push_back(std::make_unique<FaultyTransport>(
-          world_.at(r), Faults{.seed = static_cast<std::uint64_t>(r), .longest_delay = 100us, .reorder = true}));
+          world_.at(r), TransportFaults{.seed = static_cast<std::uint64_t>(r), .longest_delay = 100us, .reorder = true}));
   }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-struct Faults {
+struct TransportFaults {
   std::uint64_t seed = 1;
   std::chrono::microseconds longest_delay{0};  // before each message, uniformly up to this
   bool reorder = false;                        // messages of different tags or receivers start in any order
@@ -20,7 +20,7 @@ struct Faults {
 
 class FaultyTransport final : public Transport {
  public:
-  FaultyTransport(Transport& inner, Faults faults) : inner_(inner), faults_(faults), random_(faults.seed) {}
+  FaultyTransport(Transport& inner, TransportFaults faults) : inner_(inner), faults_(faults), random_(faults.seed) {}
 
   void receive(Rank from, Tag tag, ByteSpan into) override { inner_.receive(from, tag, into); }
   bool receive_reduce(Rank from, Tag tag, DType dtype, ReduceOp op, ByteSpan into) override {
@@ -39,7 +39,7 @@ class FaultyTransport final : public Transport {
   void shuffle();
 
   Transport& inner_;
-  Faults faults_;
+  TransportFaults faults_;
   std::mt19937_64 random_;
   std::vector<Message> held_;
   int sent_ = 0;

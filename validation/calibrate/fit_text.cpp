@@ -143,7 +143,7 @@ void print_fit(const FitResult& result, const std::vector<FitPoint>& points, con
                          points[*told.checked].setup.size.count, points[*told.checked].setup.ranks, 100 * told.off);
     out << "\n";
   }
-  const Spread& s = result.spread;
+  const SpreadOfStarts& s = result.spread;
   if (s.starts > 1)
     out << fmt::format("# {} starts by themselves: median error {} to {}, 95th percentile {} to {}\n", s.starts, percent(s.min_median),
                        percent(s.max_median), percent(s.min_p95), percent(s.max_p95));

@@ -268,7 +268,7 @@ ToldCalls told_calls(Simulator& simulator, const std::vector<FitPoint>& points, 
   return out;
 }
 
-Spread spread_of(const std::vector<ErrorSummary>& errors) {
+SpreadOfStarts spread_of(const std::vector<ErrorSummary>& errors) {
   const auto [min_median, max_median] = std::ranges::minmax(errors, {}, &ErrorSummary::median);
   const auto [min_p95, max_p95] = std::ranges::minmax(errors, {}, &ErrorSummary::p95);
   return {static_cast<int>(errors.size()), min_median.median, max_median.median, min_p95.p95, max_p95.p95};
@@ -276,7 +276,7 @@ Spread spread_of(const std::vector<ErrorSummary>& errors) {
 
 // The best of several starts, and what each came to.
 Candidate best_start(const OpenScenario& open, Objective& objective, Objective& whole, Search& search, const FitOptions& options,
-                     Spread& spread) {
+                     SpreadOfStarts& spread) {
   const std::int64_t for_starts = objective.work() + options.budget / 2;
   const std::vector<double> initial = initial_values(open);
   const Moving every(initial.size(), true);

@@ -90,7 +90,7 @@ struct FittedParameter {
 };
 
 // What the starts of a search came to, each by itself: how much the result depends on the seed.
-struct Spread {
+struct SpreadOfStarts {
   int starts = 0;
   double min_median = 0, max_median = 0;  // of the held-out error; of the fitted one where nothing is held out
   double min_p95 = 0, max_p95 = 0;
@@ -112,7 +112,7 @@ struct FitResult {
   std::optional<WaysBetweenServers> ways = {};  // of the points that were fitted; nothing if none of them was of several servers
   ErrorSummary fitted, held_out, cross_validated;
   ErrorSummary fitted_without_costs, held_out_without_costs;  // by size: by the parameters alone
-  Spread spread;
+  SpreadOfStarts spread;
   bool searched =
       true;  // false: simulating the points for each parameter was too much; what a call costs before its messages alone was fitted
   ToldCalls told;

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-Json spread_of(const Spread& s) {
+Json spread_of(const SpreadOfStarts& s) {
   return {{"starts", s.starts},
           {"median", {four_decimals(s.min_median), four_decimals(s.max_median)}},
           {"p95", {four_decimals(s.min_p95), four_decimals(s.max_p95)}}};

@@ -55,7 +55,7 @@ int mapped_to_a_node(Words words) {
 
 int nodes_of(int ranks, int of_a_node) { return of_a_node > 0 && ranks % of_a_node == 0 ? ranks / of_a_node : 0; }
 
-void read_mpirun(Words options, Launch& out) {
+void read_mpirun(Words options, LaunchLine& out) {
   out.ranks = count_behind({"-np", "--np", "-n", "--n"}, options);
   int of_a_node = mapped_to_a_node(options);
   if (of_a_node == 0) of_a_node = count_behind({"-ppn", "-perhost", "--npernode", "-npernode", "-N"}, options);
@@ -63,7 +63,7 @@ void read_mpirun(Words options, Launch& out) {
   out.nodes = nodes_of(out.ranks, of_a_node);
 }
 
-void read_srun(Words options, Launch& out) {
+void read_srun(Words options, LaunchLine& out) {
   out.ranks = count_behind({"-n", "--ntasks"}, options);
   out.nodes = count_behind({"-N", "--nodes"}, options);
   const int of_a_node = count_behind({"--ntasks-per-node"}, options);
@@ -72,7 +72,7 @@ void read_srun(Words options, Launch& out) {
 }
 
 // Of resource sets, each of which has as many tasks as -a says.
-void read_jsrun(Words options, Launch& out) {
+void read_jsrun(Words options, LaunchLine& out) {
   const int sets = count_behind({"-n", "--nrs"}, options), of_a_set = std::max(1, count_behind({"-a", "--tasks_per_rs"}, options));
   const int all = count_behind({"-p", "--np"}, options);
   out.ranks = all > 0 ? all : sets * of_a_set;
@@ -81,13 +81,13 @@ void read_jsrun(Words options, Launch& out) {
 
 }  // namespace
 
-std::optional<Launch> launch_in(std::string_view line, std::string_view begin_of_program) {
+std::optional<LaunchLine> launch_in(std::string_view line, std::string_view begin_of_program) {
   const auto all = words_in(line);
   const auto launcher = std::ranges::find_if(all, is_launcher);
   const auto program =
       std::find_if(launcher, all.end(), [&](std::string_view word) { return without_folder(word).starts_with(begin_of_program); });
   if (program == all.end() || std::find(launcher, all.end(), ":") != all.end()) return {};
-  Launch out{.program = std::string(without_folder(*program))};
+  LaunchLine out{.program = std::string(without_folder(*program))};
   const Words options(launcher + 1, program);
   const std::string_view name = without_folder(*launcher);
   if (name == "jsrun")

@@ -115,7 +115,7 @@ std::vector<RowOfRun> rows_of_run(std::span<const std::string_view> lines, const
 }
 
 // Old versions do not print their name: what the rows say, or what the user says where every row allows it.
-std::string collective_by_rows(const std::vector<RowOfRun>& rows, const NcclHeader& header, const NcclQuestion& asked) {
+std::string collective_by_rows(const std::vector<RowOfRun>& rows, const NcclHeader& header, const KnownOfNcclRun& asked) {
   if (!asked.collective.empty() && std::ranges::all_of(rows, [&](const RowOfRun& r) {
         return has_columns_of(r.row, header, asked.collective) && has_bandwidths_of(r.times, asked.collective);
       }))
@@ -153,7 +153,7 @@ std::vector<NcclName> without_lists(const std::vector<NcclName>& named) {
 }  // namespace
 
 // Whose programs are named above the rows, as in a job's script: of several, what the rows say, or the last that they can be of.
-NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked) {
+NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const KnownOfNcclRun& asked) {
   if (!header.collective.empty()) return {header.collective};
   const std::vector<NcclName> named = without_lists(header.named);
   std::deque<std::vector<std::string_view>> words;

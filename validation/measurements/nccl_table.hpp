@@ -83,7 +83,7 @@ bool has_old_algbw(std::int64_t bytes, const NcclBlock& block);
 double algbw_of_all_bytes(std::int64_t bytes, const NcclBlock& block, int ranks);
 
 // What is known of a run beside its table: how many ranks it had, 0 if nobody says it, and what the user says was measured, or nothing.
-struct NcclQuestion {
+struct KnownOfNcclRun {
   int ranks = 0;
   std::string collective = {};
 };
@@ -97,6 +97,6 @@ struct NcclAnswer {
 
 // What was measured by the run whose first row is the first of these lines: by the program's name where the rows allow it, else what the
 // user says where they allow it, else what the columns say.
-NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const NcclQuestion& asked);
+NcclAnswer collective_of(std::span<const std::string_view> lines, const NcclHeader& header, const KnownOfNcclRun& asked);
 
 }  // namespace weft

@@ -89,22 +89,22 @@ bool is_title(std::span<const std::string_view> lines, std::size_t line) {
 // What the commands in a file say of the tables below them.
 class Launches {
  public:
-  void add(Launch launch) { new_[launch.program].push_back(std::move(launch)); }
+  void add(LaunchLine launch) { new_[launch.program].push_back(std::move(launch)); }
   // Of the table whose title is next: the ranks and nodes of the commands that stand above it, behind the table before of the same
   // program; those of that table where there are none.
-  const Launch& of(std::string_view program) {
-    Launch& last = last_[std::string(program)];
+  const LaunchLine& of(std::string_view program) {
+    LaunchLine& last = last_[std::string(program)];
     if (const auto found = new_.extract(std::string(program))) {
-      const std::vector<Launch>& all = found.mapped();
-      const bool is_one = std::ranges::all_of(all, [&](const Launch& l) { return l.ranks == all[0].ranks && l.nodes == all[0].nodes; });
-      last = is_one ? all[0] : Launch{};
+      const std::vector<LaunchLine>& all = found.mapped();
+      const bool is_one = std::ranges::all_of(all, [&](const LaunchLine& l) { return l.ranks == all[0].ranks && l.nodes == all[0].nodes; });
+      last = is_one ? all[0] : LaunchLine{};
     }
     return last;
   }
 
  private:
-  std::map<std::string, std::vector<Launch>> new_;
-  std::map<std::string, Launch> last_;  // by program
+  std::map<std::string, std::vector<LaunchLine>> new_;
+  std::map<std::string, LaunchLine> last_;  // by program
 };
 
 // What a file's tables have in common.
@@ -128,7 +128,7 @@ OsuTable table_titled(std::string_view title, std::size_t line, OsuFile& file, R
   if (is_point_to_point(found->collective)) {
     out.row.ranks = 2;
   } else if (sink.options().ranks == 0) {
-    const Launch& launch = file.launches.of(found->program);
+    const LaunchLine& launch = file.launches.of(found->program);
     out.row.ranks = launch.ranks, out.row.nodes = launch.nodes;
   }
   return out;

@@ -1,4 +1,4 @@
-#include "collectives/torch/algorithm_choice.hpp"
+#include "collectives/torch/group_algorithms.hpp"
 
 #include "collectives/schedule/verify.hpp"
 #include "kernels/base/error.hpp"
@@ -72,7 +72,7 @@ class Asked {
 
 }  // namespace
 
-AlgorithmChoice::AlgorithmChoice(int ranks, std::string_view asked) : ranks_(ranks) {
+GroupAlgorithms::GroupAlgorithms(int ranks, std::string_view asked) : ranks_(ranks) {
   if (asked.empty()) return;
   Asked reader(ranks);
   for (const std::string_view item : split(asked, ',')) reader.read(item);
@@ -80,7 +80,7 @@ AlgorithmChoice::AlgorithmChoice(int ranks, std::string_view asked) : ranks_(ran
   asked_ = std::move(reader.requests);
 }
 
-Request AlgorithmChoice::by_size(Collective collective, std::int64_t bytes) const {
+Request GroupAlgorithms::by_size(Collective collective, std::int64_t bytes) const {
   const bool small = bytes <= small_message;
   const bool power_of_two = std::has_single_bit(static_cast<unsigned>(ranks_));
   const auto name = [&]() -> const char* {
@@ -105,14 +105,14 @@ Request AlgorithmChoice::by_size(Collective collective, std::int64_t bytes) cons
   return {.collective = collective, .algorithm = name(), .ranks = ranks_};
 }
 
-const Request& AlgorithmChoice::request(Collective collective, std::int64_t bytes) {
+const Request& GroupAlgorithms::request(Collective collective, std::int64_t bytes) {
   if (const auto found = asked_.find(collective); found != asked_.end()) return found->second;
   Request q = by_size(collective, bytes);
   const auto key = std::pair(collective, q.algorithm);
   return chosen_.try_emplace(key, std::move(q)).first->second;
 }
 
-const Schedule& AlgorithmChoice::schedule(Collective collective, Rank root, std::int64_t bytes) {
+const Schedule& GroupAlgorithms::schedule(Collective collective, Rank root, std::int64_t bytes) {
   Request q = request(collective, bytes);
   q.root = root;
   const auto key = std::tuple(collective, q.algorithm, root);

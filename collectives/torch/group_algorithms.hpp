@@ -12,11 +12,11 @@
 
 namespace weft {
 
-class AlgorithmChoice {
+class GroupAlgorithms {
  public:
   // `asked` is a list such as "ring" or "allreduce=hierarchical_ring/group=2,broadcast=chain/pieces=16"; without a
   // collective it is for allreduce. Throws InputError with everything in it that cannot be run by so many ranks.
-  AlgorithmChoice(int ranks, std::string_view asked);
+  GroupAlgorithms(int ranks, std::string_view asked);
 
   const Schedule& schedule(Collective, Rank root, std::int64_t bytes);
   // What schedule() takes, by name.
