@@ -1,6 +1,7 @@
 // Our CSV: a line of column names, then one measurement a line. "size_bytes" and "time_us" must be there ("median_us" and
 // "median_MBps" stand for the time in summaries of many runs); other columns that we do not know are left alone, and named.
 #include "validation/measurements/lines.hpp"
+#include "validation/measurements/osu_titles.hpp"
 
 #include <algorithm>
 #include <array>

@@ -90,18 +90,6 @@ std::string collective_spelled(std::string_view name);
 // Including latencies and bandwidths.
 bool is_measured_collective(std::string_view name);
 
-// A benchmark of OSU's that Weft simulates.
-struct OsuBenchmark {
-  std::string_view program;     // "osu_allreduce"
-  std::string_view title;       // "Allreduce Latency": what its first line says between the library and "Test"
-  std::string_view collective;  // as in Measurement
-  bool size_of_a_rank = false;
-};
-std::span<const OsuBenchmark> osu_benchmarks();
-
-// What a refusal says of another one: "... is none of the OSU benchmarks that Weft simulates: osu_latency, ...".
-std::string unknown_osu_benchmark(std::string_view found);
-
 // Of bandwidths as they are printed, with their last digits; nothing where these are too few, or no number of ranks makes them.
 std::optional<RanksTold> ranks_told(std::string_view collective, std::string_view algbw, std::string_view busbw);
 

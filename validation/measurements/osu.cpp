@@ -1,9 +1,9 @@
 // The tables of the OSU micro-benchmarks: "# OSU MPI Latency Test v7.1", "# Size  Latency (us)", then size and value.
 #include "validation/measurements/launch_line.hpp"
 #include "validation/measurements/lines.hpp"
+#include "validation/measurements/osu_titles.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cctype>
 #include <map>
@@ -11,28 +11,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::array osu_tables = {OsuBenchmark{"osu_latency", "Latency", "latency"},
-                                   OsuBenchmark{"osu_bw", "Bandwidth", "bandwidth"},
-                                   OsuBenchmark{"osu_bibw", "Bi-Directional Bandwidth", "bidirectional_bandwidth"},
-                                   OsuBenchmark{"osu_allreduce", "Allreduce Latency", "allreduce"},
-                                   OsuBenchmark{"osu_reduce_scatter", "Reduce_scatter Latency", "reduce_scatter"},
-                                   OsuBenchmark{"osu_allgather", "Allgather Latency", "allgather", true},
-                                   OsuBenchmark{"osu_alltoall", "All-to-All Personalized Exchange Latency", "alltoall", true},
-                                   OsuBenchmark{"osu_alltoall", "Alltoall Latency", "alltoall", true},
-                                   OsuBenchmark{"osu_bcast", "Broadcast Latency", "broadcast"},
-                                   OsuBenchmark{"osu_reduce", "Reduce Latency", "reduce"},
-                                   OsuBenchmark{"osu_barrier", "Barrier Latency", "barrier"}};
-
-// "OSU MPI-CUDA Allreduce Latency Test v7.5" is "Allreduce Latency". The library is MPI, NCCL or the like, one word; one-sided
-// tests have the operation in it ("OSU MPI_Put Latency Test"), and so are none of the above.
-std::string name_in(std::string_view title) {
-  std::string name;
-  const auto words = words_in(title);
-  for (std::size_t i = 1; i < words.size() && words[i] != "Test"; ++i)
-    if (i > 1 || words[i].find('_') != words[i].npos) name += fmt::format("{}{}", name.empty() ? "" : " ", words[i]);
-  return name;
-}
 
 // One table of a file, and what its rows have in common.
 struct OsuTable {
@@ -53,38 +31,6 @@ struct OsuLine {
 
 // Of a benchmark whose library is "MPI-CUDA", "MPI-ROCM", "NCCL" or the like, where no line below says that its buffers were on the host.
 constexpr std::string_view device_memory = "device memory", host_memory = "host memory";
-
-bool is_of_device(std::string_view title) {
-  const auto words = words_in(title);
-  return words.size() > 1 && (words[1].find('-') != words[1].npos || words[1].ends_with("CCL"));
-}
-
-constexpr std::string_view osu_title = "# OSU";
-
-constexpr std::string_view title_of_pairs = "Multiple Bandwidth / Message Rate";
-
-const OsuBenchmark* benchmark_of(std::string_view title) {
-  const std::string name = name_in(title);
-  const auto found = std::ranges::find(osu_tables, name == title_of_pairs ? "Bandwidth" : name, &OsuBenchmark::title);
-  return found == osu_tables.end() ? nullptr : &*found;
-}
-
-bool names_osu_columns(std::string_view line) {
-  return line.starts_with("# Size") || (line.starts_with('#') && line.find("Avg Latency") != line.npos);
-}
-
-// "# OSU Benchmarks", a comment of a script, is none: its lines of # are not of a table.
-bool is_title(std::span<const std::string_view> lines, std::size_t line) {
-  const std::string_view text = trimmed(lines[line]);
-  if (!text.starts_with(osu_title)) return false;
-  const auto words = words_in(text);
-  if (std::ranges::find(words, "Test") != words.end() || benchmark_of(trimmed(text.substr(1)))) return true;
-  for (const std::string_view below : lines.subspan(line + 1)) {
-    if (names_osu_columns(trimmed(below))) return true;
-    if (!trimmed(below).starts_with('#') || trimmed(below).starts_with(osu_title)) return false;
-  }
-  return false;
-}
 
 // What the commands in a file say of the tables below them.
 class Launches {
@@ -110,13 +56,14 @@ class Launches {
 // What a file's tables have in common.
 struct OsuFile {
   Launches launches;
+  bool has_title = false;  // above the line that is read
   bool has_device = false;
   bool says_known = false;  // a problem lists the benchmarks that are simulated
 };
 
 OsuTable table_titled(std::string_view title, std::size_t line, OsuFile& file, RowSink& sink) {
-  const bool is_of_pairs = name_in(title) == title_of_pairs;
-  const OsuBenchmark* found = benchmark_of(title);
+  const bool is_of_pairs = osu_name_in(title) == title_of_pairs;
+  const OsuBenchmark* found = osu_benchmark_titled(title);
   if (!found) {
     sink.problem(line,
                  std::exchange(file.says_known, true) ? fmt::format("\"{}\" is none of them either", title) : unknown_osu_benchmark(title));
@@ -269,6 +216,16 @@ bool ends_table(const OsuLine& line, const std::vector<OsuLine>& rows) {
   return words.size() > first.size() && are_mostly_numbers(words) && size && before && *size <= *before;
 }
 
+// A size and a time, above which a title is missing.
+void refuse_headless(const OsuLine& line, RowSink& sink) {
+  const auto words = words_in(line.text);
+  const auto size = words.size() > 1 ? whole_number_in(words[0]) : std::nullopt;
+  const bool is_like_one = size && *size > 0 && std::has_single_bit(static_cast<std::uint64_t>(*size)) && decimals_in(words[1]) > 0 &&
+                           std::ranges::all_of(words, [](std::string_view word) { return number_in(word).has_value(); });
+  if (is_like_one)
+    sink.problem(line.number, "looks like a row of a table without its title above it; give its lines of # too, or remove the row");
+}
+
 void read_rows(const std::vector<OsuLine>& rows, const OsuTable& table, RowSink& sink) {
   for (const OsuLine& row : rows)
     if (&row == &rows.back() && is_last_cut(rows, table))
@@ -292,28 +249,21 @@ void refuse_both_memories(RowSink& sink) {
 
 }  // namespace
 
-std::span<const OsuBenchmark> osu_benchmarks() { return osu_tables; }
-
-std::string unknown_osu_benchmark(std::string_view found) {
-  std::vector<std::string_view> known;
-  for (const OsuBenchmark& b : osu_tables)
-    if (known.empty() || known.back() != b.program) known.push_back(b.program);
-  return fmt::format("\"{}\" is none of the OSU benchmarks that Weft simulates: {}", found, fmt::join(known, ", "));
-}
-
 void read_osu(std::string_view text, RowSink& sink) {
   OsuTable table;
   OsuFile file;
   std::vector<OsuLine> rows;  // of the table
   const auto lines = lines_in(text);
-  for (std::size_t i = 0; i < lines.size(); ++i) file.has_device |= is_title(lines, i) && is_of_device(trimmed(lines[i]).substr(1));
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    file.has_device |= is_osu_title(lines, i) && is_of_device_library(trimmed(lines[i]).substr(1));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = trimmed(lines[i]);
-    if (is_title(lines, i)) {
+    if (is_osu_title(lines, i)) {
       read_rows(std::exchange(rows, {}), table, sink);
       const std::string_view title = trimmed(line.substr(1));
       table = table_titled(title, i + 1, file, sink);
-      if (file.has_device) table.row.system = is_of_device(title) ? device_memory : host_memory;
+      file.has_title = true;
+      if (file.has_device) table.row.system = is_of_device_library(title) ? device_memory : host_memory;
     } else if (const auto prefix = before_title(lines, i, osu_title, "#")) {
       sink.problem(i + 1, title_behind(*prefix));
     } else if (file.has_device && line.starts_with("# Send Buffer on HOST") && line.find("Receive Buffer on HOST") != line.npos) {
@@ -322,6 +272,8 @@ void read_osu(std::string_view text, RowSink& sink) {
       read_pairs_line(words_in(line), i + 1, table, sink);
     } else if (auto launch = launch_in(line, "osu_")) {
       file.launches.add(std::move(*launch));
+    } else if (!file.has_title) {
+      refuse_headless({i + 1, line}, sink);
     } else if (table.known && names_osu_columns(line)) {
       read_osu_columns(line, i + 1, table, sink);
     } else if (table.known && !line.empty() && !line.starts_with('#')) {

@@ -303,6 +303,13 @@ TEST_CASE("OSU: the command above a table is that of the table alone, of all unt
   CHECK(ranks("mpirun -np 2 ./osu_latency\n" + table(" Latency")) == std::vector{2});
 }
 
+TEST_CASE("OSU: a row above every title is refused, whatever else stands there is passed over") {
+  const std::string rows = "4   2.10\n8   2.20\n";
+  CHECK(
+      problems_of_osu("4   1.91\n# of 2.5 us\n12 3.5\n3 nodes 2.5\n16 tasks\n\n" + table(" Allreduce Latency") + rows) ==
+      std::vector<std::string>{"f:1: looks like a row of a table without its title above it; give its lines of # too, or remove the row"});
+}
+
 TEST_CASE("OSU: a comment that begins as a title does is none") {
   const std::string comment = "# OSU Benchmarks\nmpirun osu_latency\n# LAMMPS\n";
   CHECK(parse_osu(comment + table(" Allreduce Latency") + comment).rows.size() == 1);
