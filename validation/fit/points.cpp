@@ -134,8 +134,11 @@ class Points {
     std::vector<FitPoint> points;
     for (std::size_t begin = 0, end = 0; begin < out_.points.size(); begin = end) {
       while (end < out_.points.size() && place_of(out_.points[end]) == place_of(out_.points[begin])) ++end;
+      see_whether_files_differ(std::span(out_.points).subspan(begin, end - begin));
       points.push_back(mean_of(std::span(out_.points).subspan(begin, end - begin)));
     }
+    refuse_files_that_differ();
+    if (!refused_.empty()) throw InputError(std::move(refused_));
     tell_scattered(points);
     if (selection_.hold_out) hold_out(points);
     for (auto begin = points.begin(), end = begin; begin != points.end(); begin = end) {
@@ -187,6 +190,38 @@ class Points {
                       "bytes by {:.0f} %): look whether these measured the same thing (--exclude FILE:LINE leaves some out)",
                       of.points, of.points == 1 ? "is the" : "are each the", 100 * wide, of.most->setup.collective,
                       of.most->measured.size_bytes, 100 * of.spread));
+  }
+
+  // Files of which none says how many ranks were measured, with the same calls in them: runs of one thing, or of different ones.
+  struct Untold {
+    int calls = 0, apart = 0;
+    std::string example;
+  };
+  // `same`: measurements of one call.
+  void see_whether_files_differ(std::span<const FitPoint> same) {
+    constexpr double far = 1.5;
+    std::map<std::string, std::pair<double, int>> by_file;
+    for (const FitPoint& p : same) {
+      if (p.measured.ranks > 0 || p.measured.nodes > 0) return;
+      auto& [sum, count] = by_file[file_of(p.measured)];
+      sum += p.measured.time_us, ++count;
+    }
+    if (by_file.size() < 2) return;
+    const auto mean = [](const auto& of) { return of.second.first / of.second.second; };
+    const auto [least, most] = std::ranges::minmax_element(by_file, {}, mean);
+    Untold& of = untold_[{least->first, most->first}];
+    ++of.calls;
+    if (mean(*most) < far * mean(*least) || of.apart++ > 0) return;
+    of.example = fmt::format("{} of {} bytes takes {:.4g} and {:.4g} us", same.front().setup.collective, same.front().measured.size_bytes,
+                             mean(*least), mean(*most));
+  }
+  void refuse_files_that_differ() {
+    for (const auto& [files, of] : untold_)
+      if (2 * of.apart > of.calls)
+        refused_.push_back(
+            fmt::format("{} and {} do not say how many ranks were measured, and are no runs of the same: {}; say it behind each "
+                        "name, FILE:ranks=N,nodes=N",
+                        files.first, files.second, of.example));
   }
 
   void refuse(const Measurement& row, const std::string& what) {
@@ -316,6 +351,7 @@ class Points {
   std::vector<LineProblem> left_out_;
   std::vector<std::string> refused_, too_fast_;
   std::set<std::string> said_;
+  std::map<std::pair<std::string, std::string>, Untold> untold_;      // by the files with the least and the largest time of a call
   std::map<std::pair<std::string, int>, Contradicted> contradicted_;  // by file and number of ranks
 };
 

@@ -78,6 +78,21 @@ TEST_CASE("points: means of repeated measurements that differ widely are told on
   CHECK(usable(rows, simulator, {}).assumed.empty());
 }
 
+TEST_CASE("points: files that do not say how many ranks were measured are runs of the same only if their times are alike") {
+  Simulator simulator(open_pair({}).scenario());
+  std::vector<Measurement> rows = measured_on({}, {64, 64, 1024, 1024, 2048, 2048});
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].ranks = 0, rows[i].time_us = 20 + static_cast<double>(i), rows[i].where = i % 2 == 0 ? "four.txt:2" : "eight.txt:2";
+  CHECK(usable(rows, simulator, {}).points.size() == 3);
+  for (Measurement& row : rows)
+    if (row.where == "eight.txt:2") row.time_us *= 1.6;
+  CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
+        Lines{"four.txt and eight.txt do not say how many ranks were measured, and are no runs of the same: allreduce of 64 bytes takes 20 "
+              "and 33.6 us; say it behind each name, FILE:ranks=N,nodes=N"});
+  for (Measurement& row : rows) row.ranks = 2;
+  CHECK(usable(rows, simulator, {}).points.size() == 3);
+}
+
 TEST_CASE("points: measurements of one call under several labels are one point, and held out together") {
   Scenario scenario = open_pair({}).scenario();
   scenario.workload.algorithms = {parse_algorithm("nccl(protocol=simple)")};
