@@ -2,7 +2,8 @@
 //
 // cpu -> socket, pci with a bridge's class -> PCIe switch, gpu -> GPU, net -> NIC. Where a net has a card, those without one (bridges,
 // tunnels) are left out, and else each stands below the first socket that lists it. A file without any is a server by itself.
-// PCIe rates follow from link_speed and link_width. All NVSwitches become one, as in NCCL itself, since a GPU spreads its messages over all
+// PCIe rates follow from link_speed and link_width; of virtual machines, where these are empty or "Unknown", they are those of 16 lanes of
+// the third generation, as NCCL takes them. All NVSwitches become one, as in NCCL itself, since a GPU spreads its messages over all
 // of them. Speeds that the file does not hold (NVLink, between sockets) are NCCL's own planning constants (src/graph/topo.h).
 #pragma once
 

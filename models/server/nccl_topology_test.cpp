@@ -131,6 +131,15 @@ TEST_CASE("nccl topology: a server without a NIC is one by itself") {
   CHECK(s.nics == std::vector<std::string>{std::string(no_nic)});
 }
 
+TEST_CASE("nccl topology: what a virtual machine does not know of its PCIe links is the third generation with 16 lanes") {
+  for (const char* unknown : {"", "Unknown", "Unknown speed"}) {
+    CAPTURE(unknown);
+    const Server s =
+        read_nccl_topology(with(R"(link_speed="8 GT/s" link_width="8")", fmt::format(R"(link_speed="{}" link_width="")", unknown)));
+    CHECK(link(s, "socket1", "gpu1").pcie == PcieLink{.generation = 3, .width = 16});
+  }
+}
+
 TEST_CASE("nccl topology: what is wrong is said with its place, all at once") {
   CHECK(problems_of("<system version=\"1\"><cpu>").find("line 1: is not XML: ") == 0);
   CHECK(problems_of("") != "");
