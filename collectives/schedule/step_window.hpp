@@ -63,6 +63,8 @@ class StepWindow {
   using Digest = std::function<void(IndexedStep& step, std::span<const Transfer> transfers)>;
 
   StepWindow(const Steps& steps, int ranks, Digest digest = nullptr) : steps_(steps), ranks_(ranks), digest_(std::move(digest)) {}
+  // A deque's own is not noexcept, and a vector would copy.
+  StepWindow(StepWindow&&) noexcept = default;
 
   int count() const { return steps_.count(); }
   // The step, produced if need be. `step` must not have been left by all ranks. References stay valid until then.

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,6 +31,7 @@ class EventExecutor {
   EventExecutor(const PlacedSchedule& job, LaneState<Network>& lane, Seat seat)
       : job_(job), lane_(lane), seat_(std::move(seat)), layout_(layout_of(job.schedule, job.elements)), costs_(job, lane) {
     const auto ranks = static_cast<std::size_t>(job.schedule.ranks);
+    channels_.reserve(job.schedule.channels.size());
     for (const Steps& steps : job.schedule.channels) {
       const auto channel = static_cast<std::uint32_t>(channels_.size());
       channels_.emplace_back(steps, job.schedule.ranks,
@@ -474,7 +474,7 @@ class EventExecutor {
   const Seat seat_;
   ChunkLayout layout_;
   ScheduleCosts<Network> costs_;
-  std::deque<StepWindow> channels_;
+  std::vector<StepWindow> channels_;
   LargeTable<Process> processes_;   // channel * ranks + rank
   Rank first_switches_ = INT_MAX;   // of the schedule's ranks
   std::vector<int> running_;        // by rank: its channels that have not ended

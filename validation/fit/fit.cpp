@@ -274,7 +274,7 @@ SpreadOfStarts spread_of(const std::vector<ErrorSummary>& errors) {
   return {static_cast<int>(errors.size()), min_median.median, max_median.median, min_p95.p95, max_p95.p95};
 }
 
-// The best of several starts, and what each came to.
+// The best of several starts, and what each came to, which of a single one nothing is compared with.
 Candidate best_start(const OpenScenario& open, Objective& objective, Objective& whole, Search& search, const FitOptions& options,
                      SpreadOfStarts& spread) {
   const std::int64_t for_starts = objective.work() + options.budget / 2;
@@ -282,7 +282,7 @@ Candidate best_start(const OpenScenario& open, Objective& objective, Objective& 
   const Moving every(initial.size(), true);
   const bool holds_out = std::ranges::any_of(whole.points(), [](const FitPoint* p) { return !p->fitted; });
   Candidate best;
-  std::vector<ErrorSummary> by_start;
+  std::vector<std::vector<double>> reached;
   for (int start = 0; start < options.starts; ++start) {
     const std::int64_t left = for_starts - objective.work();
     if (start > 0 && left <= 0) {
@@ -291,10 +291,14 @@ Candidate best_start(const OpenScenario& open, Objective& objective, Objective& 
     }
     search.allow(left);  // one start that comes to its end is better than several that do not
     Candidate here = search.start(initial, every, options.seed, start);
-    by_start.push_back(error_of(whole.simulated(here.values), whole.points(), !holds_out));
+    reached.push_back(here.values);
     if (here.loss < best.loss) best = std::move(here);
     if (options.say) options.say(fmt::format("start {} of {}: mean loss {:.4f}", start + 1, options.starts, best.loss));
   }
+  spread.starts = static_cast<int>(reached.size());
+  if (reached.size() < 2) return best;
+  std::vector<ErrorSummary> by_start;
+  for (const std::vector<double>& values : reached) by_start.push_back(error_of(whole.simulated(values), whole.points(), !holds_out));
   spread = spread_of(by_start);
   return best;
 }

@@ -91,7 +91,7 @@ struct FittedParameter {
 
 // What the starts of a search came to, each by itself: how much the result depends on the seed.
 struct SpreadOfStarts {
-  int starts = 0;
+  int starts = 0;                         // of a single one the errors stay 0
   double min_median = 0, max_median = 0;  // of the held-out error; of the fitted one where nothing is held out
   double min_p95 = 0, max_p95 = 0;
 };

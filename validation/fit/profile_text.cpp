@@ -17,6 +17,7 @@ namespace weft {
 namespace {
 
 Json spread_of(const SpreadOfStarts& s) {
+  if (s.starts < 2) return {{"starts", s.starts}};
   return {{"starts", s.starts},
           {"median", {four_decimals(s.min_median), four_decimals(s.max_median)}},
           {"p95", {four_decimals(s.min_p95), four_decimals(s.max_p95)}}};
