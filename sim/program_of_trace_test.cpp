@@ -1,10 +1,10 @@
 // Traces through the whole simulator.
 #include "sim/program_of_trace.hpp"
 
+#include "kernels/files/files.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <filesystem>

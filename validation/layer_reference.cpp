@@ -1,7 +1,7 @@
 #include "validation/layer_reference.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/training/read.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/profile_text.hpp"
 #include "validation/fit/rounding.hpp"

@@ -1,6 +1,6 @@
 #include "validation/references.hpp"
 
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/files/shipped.hpp"
 #include "sim/json/fields.hpp"
 #include "sim/scenario/scenario_fields.hpp"

@@ -1,7 +1,7 @@
 #include "validation/refit.hpp"
 
 #include "kernels/base/plural.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/defaults.hpp"
 #include "validation/fit/library_that_ran.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/base/error.hpp"
+#include "kernels/files/files.hpp"
 #include "kernels/testing/problems_of.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 #include "validation/validate.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/files/files.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/results/row.hpp"
 #include "sim/scenario/algorithms.hpp"

@@ -3,13 +3,11 @@
 #include "collectives/bench/nccl_json.hpp"
 #include "collectives/registry/measured_label.hpp"
 #include "kernels/base/error.hpp"
+#include "kernels/files/files.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <fstream>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -125,11 +123,7 @@ void Table::footer() {
   if (!settings_.json.empty()) write_json();
 }
 
-void Table::write_json() const {
-  std::ofstream out(settings_.json);
-  out << json();
-  if (!out.flush()) throw RunError(fmt::format("-J: {} cannot be written: {}", settings_.json, std::strerror(errno)));
-}
+void Table::write_json() const { write_file(settings_.json, json()); }
 
 double Table::busbw_average() const {
   double sum = 0;

@@ -1,11 +1,11 @@
 #include "sim/cases/cases.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
 #include "models/traces/read_traces.hpp"
 #include "models/traces/traced_job.hpp"
 #include "sim/cases/compatibility.hpp"
 #include "sim/cases/text_key.hpp"
-#include "sim/files/files.hpp"
 #include "sim/files/utf8.hpp"
 #include "sim/json/pointer.hpp"
 #include "sim/scenario/algorithms.hpp"

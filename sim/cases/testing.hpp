@@ -1,8 +1,8 @@
 // What the scenario tests share: a good scenario to spoil, and the lines that reading one prints.
 #pragma once
 
+#include "kernels/files/files.hpp"
 #include "sim/cases/cases.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "sim/cases/text_key.hpp"
 
 #include "collectives/transports/job_secret.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 
 #include <cstdint>
 #include <span>

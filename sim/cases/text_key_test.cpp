@@ -1,7 +1,7 @@
 #include "sim/cases/text_key.hpp"
 
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 
 #include <doctest/doctest.h>
 

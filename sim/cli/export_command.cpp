@@ -6,10 +6,10 @@
 #include "collectives/registry/registry.hpp"
 #include "collectives/schedule/verify.hpp"
 #include "kernels/base/plural.hpp"
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <array>

@@ -4,8 +4,8 @@
 #include "collectives/registry/registry.hpp"
 #include "kernels/base/error.hpp"
 #include "kernels/base/units.hpp"
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 
 #include <sstream>
 

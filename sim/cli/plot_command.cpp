@@ -1,9 +1,9 @@
 #include "sim/cli/plot_command.hpp"
 
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/files/files.hpp"
 #include "sim/files/utf8.hpp"
-#include "sim/results/output_files.hpp"
 
 #include <ostream>
 

@@ -1,9 +1,9 @@
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
 #include "sim/report/details.hpp"
 #include "sim/report/report.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/results/writers.hpp"
 
 #include <algorithm>

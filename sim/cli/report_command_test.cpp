@@ -1,8 +1,8 @@
 // Reports, figures and timelines as their users meet them.
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "kernels/testing/shell.hpp"
 #include "sim/cases/testing.hpp"
-#include "sim/files/files.hpp"
 #include "sim/results/trace_testing.hpp"
 
 #include <filesystem>

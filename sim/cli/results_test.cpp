@@ -1,7 +1,7 @@
 // What `weft run -o` writes, from the simulator on: it is as the published schema says, and every field is set by some run.
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "sim/cases/testing.hpp"
-#include "sim/files/files.hpp"
 #include "sim/results/writers.hpp"
 
 #include <cstdlib>

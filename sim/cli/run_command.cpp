@@ -1,4 +1,5 @@
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/cli/calibrated.hpp"
 #include "sim/cli/commands.hpp"
@@ -6,7 +7,6 @@
 #include "sim/cli/runner.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/files/files.hpp"
 #include "sim/repeated.hpp"
 #include "sim/report/details.hpp"
 #include "sim/report/report.hpp"

@@ -1,10 +1,10 @@
 #include "sim/library/run_scenario.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/fabric/drawing/fabric_export.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/runner.hpp"
 #include "sim/experiment.hpp"
-#include "sim/files/files.hpp"
 #include "sim/results/result_fields.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/profiles.hpp"

@@ -1,7 +1,7 @@
 #include "sim/report/plot.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/json/form.hpp"
 #include "sim/report/short_names.hpp"
 

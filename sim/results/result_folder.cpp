@@ -1,7 +1,7 @@
 #include "sim/results/result_folder.hpp"
 
-#include "sim/files/files.hpp"
-#include "sim/results/output_files.hpp"
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/results/row_journal.hpp"
 #include "sim/results/writers.hpp"
 

@@ -1,6 +1,6 @@
 #include "sim/results/row_journal.hpp"
 
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/json/json_text.hpp"
 #include "sim/results/row_key.hpp"
 

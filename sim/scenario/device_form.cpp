@@ -1,7 +1,7 @@
 #include "sim/scenario/device_form.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/training/read.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/profiles.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
+#include "kernels/files/files.hpp"
 #include "models/fabric/validation.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 namespace weft {

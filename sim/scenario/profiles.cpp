@@ -1,6 +1,6 @@
 #include "sim/scenario/profiles.hpp"
 
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/files/shipped.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 

@@ -1,8 +1,8 @@
 #include "sim/scenario/server_fields.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/server/nccl_topology.hpp"
 #include "models/server/server_paths.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 
 #include <algorithm>

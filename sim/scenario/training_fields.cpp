@@ -1,7 +1,7 @@
 #include "sim/scenario/training_fields.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/training/read.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/device_form.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "sim/scenario/scenario_fields.hpp"

@@ -1,7 +1,7 @@
 #include "sim/tune/tunable_scenario.hpp"
 
+#include "kernels/files/files.hpp"
 #include "sim/cases/text_key.hpp"
-#include "sim/files/files.hpp"
 #include "sim/json/pointer.hpp"
 #include "sim/json/value_range.hpp"
 #include "sim/scenario/hardware_fields.hpp"

@@ -2,11 +2,11 @@
 
 #include "collectives/bench/start.hpp"
 #include "kernels/base/statistics.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/cases/describe.hpp"
 #include "sim/engine/in_child.hpp"
 #include "sim/experiment.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/results/version.hpp"
 #include "sim/scenario/scenario_fields.hpp"
 #include "validation/compare/comparison.hpp"
@@ -124,9 +124,6 @@ std::optional<Asked> read(int argc, const char* const* argv) {
   }
   if (!out.settings.compare.empty()) noting_problems([&] { out.scenario = scenario_of(out.settings); });
   if (!problems.empty()) throw InputError(problems);
-  // A trace that is there already weft bench replaces, but not what is read here.
-  if (const std::string& trace = out.settings.trace; !trace.empty())
-    refuse_to_replace({{trace, "weft bench: --trace " + trace, "a trace of weft bench", {}}}, {out.settings.compare}, true);
   return out;
 }
 
@@ -193,7 +190,7 @@ int compare_command(int argc, const char* const* argv, std::ostream& out) {
   if (fs::file_size(trace.path()) == 0) return 0;  // not rank 0's process, which hears of every time
   const Trace measured = read_trace(trace.path());
   bench::Settings& settings = asked->settings;
-  if (!settings.trace.empty()) fs::copy_file(trace.path(), settings.trace, fs::copy_options::overwrite_existing);
+  if (!settings.trace.empty()) write_file(settings.trace, read_file(trace.path()));
   if (std::exchange(settings.ranks, measured.ranks) != settings.ranks) asked->scenario = scenario_of(settings);
   std::vector<Compared> rows;
   for (const TraceRun& run : measured.runs) {

@@ -1,7 +1,7 @@
 #include "validation/lab/lab.hpp"
 
+#include "kernels/files/files.hpp"
 #include "sim/cases/sized.hpp"
-#include "sim/files/files.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/lab/compare.hpp"
 #include "validation/lab/in_network.hpp"

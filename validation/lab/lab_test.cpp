@@ -2,7 +2,7 @@
 #include "validation/lab/lab.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "validation/lab/network.hpp"
 #include "validation/lab/tools.hpp"
 #include "validation/testing.hpp"

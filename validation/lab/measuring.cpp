@@ -1,7 +1,7 @@
 #include "validation/lab/measuring.hpp"
 
+#include "kernels/files/files.hpp"
 #include "sim/cases/jobs.hpp"
-#include "sim/files/files.hpp"
 #include "validation/lab/in_network.hpp"
 
 #include <algorithm>

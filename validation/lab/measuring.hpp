@@ -1,7 +1,7 @@
 // The algorithms and training steps of a scenario, run for real in a lab.
 #pragma once
 
-#include "sim/results/output_files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "validation/lab/lab.hpp"
 #include "validation/lab/plan.hpp"

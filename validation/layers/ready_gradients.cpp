@@ -1,6 +1,6 @@
 #include "validation/layers/ready_gradients.hpp"
 
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "validation/measurements/lines.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 #include "validation/measurements/measurement.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "validation/measurements/measurement.hpp"
 
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/files/utf8.hpp"
 #include "validation/measurements/lines.hpp"
 #include "validation/measurements/prefixes.hpp"

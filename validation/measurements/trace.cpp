@@ -1,7 +1,7 @@
 #include "validation/measurements/trace.hpp"
 
 #include "collectives/registry/measured_label.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 #include "sim/json/json_text.hpp"
 #include "validation/measurements/lines.hpp"
 

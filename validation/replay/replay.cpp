@@ -1,11 +1,11 @@
 #include "validation/replay/replay.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/cases/training_check.hpp"
 #include "sim/experiment.hpp"
-#include "sim/files/files.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/scenario/networks.hpp"
 #include "validation/fit/fit.hpp"
 #include "validation/measurements/renames.hpp"

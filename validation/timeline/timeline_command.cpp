@@ -1,8 +1,8 @@
 #include "validation/timeline/timeline_command.hpp"
 
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cli/commands.hpp"
-#include "sim/files/files.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/version.hpp"
 

@@ -1,7 +1,7 @@
 #include "validation/timeline/timeline_command.hpp"
 
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 #include "sim/results/trace_events.hpp"
 #include "sim/results/trace_testing.hpp"
 

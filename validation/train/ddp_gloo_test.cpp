@@ -1,7 +1,7 @@
 // What train/ddp_gloo.py measured of PyTorch's own reducer, against the engine `ddp`.
 #include "collectives/engines/ddp.hpp"
+#include "kernels/files/files.hpp"
 #include "models/training/read.hpp"
-#include "sim/files/files.hpp"
 #include "sim/training/training_step.hpp"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "validation/train/digits.hpp"
 
 #include "kernels/base/error.hpp"
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -2,12 +2,12 @@
 
 #include "kernels/base/gather.hpp"
 #include "kernels/base/nearest_name.hpp"
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "sim/cases/cases.hpp"
 #include "sim/cases/plan.hpp"
 #include "sim/cases/training_check.hpp"
-#include "sim/files/files.hpp"
 #include "sim/files/shipped.hpp"
-#include "sim/results/output_files.hpp"
 #include "validation/train/model.hpp"
 #include "validation/train/report.hpp"
 

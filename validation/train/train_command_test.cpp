@@ -1,8 +1,8 @@
 #include "validation/train/train_command.hpp"
 
 #include "kernels/base/error.hpp"
+#include "kernels/files/files.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/files/files.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,10 +1,10 @@
 #include "validation/workload/workload_command.hpp"
 
 #include "collectives/transports/tcp.hpp"
+#include "kernels/files/files.hpp"
 #include "kernels/testing/problems_of.hpp"
 #include "kernels/testing/scratch_folder.hpp"
 #include "kernels/testing/shell.hpp"
-#include "sim/files/files.hpp"
 #include "sim/json/json_text.hpp"
 
 #include <filesystem>

@@ -190,6 +190,7 @@ Declared declare(CLI::App& app, Settings& s, Written& w) {
   app.add_flag("--graph", s.graph, "cuda, nccl: capture the collective in a CUDA graph and replay it, instead of enqueueing it");
   app.add_option("-G,--cudagraph", w.graphs, "As in nccl-tests: --graph where it is more than 0")->check(CLI::NonNegativeNumber);
   app.add_option("--trace", s.trace, "Write every operation of one more run of each size into this file");
+  app.add_flag("--force", s.force, "Replace files that -J and --trace name and weft bench did not write");
   app.add_option("--compare", s.compare, "Simulate this scenario and print it beside what was measured (builds with the simulator)")
       ->type_name("SCENARIO");
   UdpSettings& n = s.in_network;

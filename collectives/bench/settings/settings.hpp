@@ -60,6 +60,7 @@ struct Settings {
   std::string json = {};                    // file for what nccl-tests writes with -J
   bool check = true;
   std::string trace = {};
+  bool force = false;        // of json and trace
   std::string compare = {};  // a scenario; for the program that holds the simulator
   bool on_gpu = false;       // tcp, mpi: the data lie on GPUs
   bool graph = false;        // cuda, nccl: replay a graph instead of enqueueing

@@ -141,6 +141,24 @@ TEST_CASE("bench: steps between sizes and collectives back to back are refused w
   CHECK(problems_of({"-J", "/nowhere/a.json"}) == std::vector<std::string>{"-J: there is no folder /nowhere to write to"});
 }
 
+TEST_CASE("bench: a file that it reads, or did not write, is not replaced by -J and --trace") {
+  const ScratchFolder folder;
+  const std::string thesis = folder.file("thesis.txt", "my thesis").string(), secret = folder.file("secret", "1234").string();
+  CHECK(problems_of({"-J", thesis, "--trace", thesis}) ==
+        std::vector<std::string>{
+            fmt::format("-J {0}: {0} exists and is not a result of weft bench; write to another place, or give --force to replace it",
+                        thesis),
+            fmt::format("--trace {0}: {0} exists and is not a trace of weft bench; write to another place, or give --force to replace it",
+                        thesis)});
+  CHECK(problems_of({"-J", thesis, "--force"}).empty());
+  CHECK(problems_of({"--transport", "tcp", "--hosts", "127.0.0.1:4001,127.0.0.1:4002", "--rank", "0", "--secret-file", secret, "-J", secret,
+                     "--force"}) ==
+        std::vector<std::string>{fmt::format("-J {0}: {0} is read by this command; write to another file", secret)});
+  CHECK(problems_of({"-J", folder.file("old.json", R"({"version": 3, "tool": "weft bench"})").string(), "--trace",
+                     folder.file("old.jsonl", R"({"channels":1,"format":"weft trace"})").string()})
+            .empty());
+}
+
 TEST_CASE("bench: compressions that cannot be run are refused, all at once") {
   CHECK(problems_of({"--compression", "gs_gsd", "--k", "0", "--columns", "some", "--rows", "0"}) ==
         std::vector<std::string>{"--columns: \"some\": write a count (1000) or a share of the elements (1%)",

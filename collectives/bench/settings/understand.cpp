@@ -1,6 +1,7 @@
 #include "collectives/bench/settings/written.hpp"
 #include "collectives/transports/job_secret.hpp"
 #include "kernels/base/gather.hpp"
+#include "kernels/files/output_files.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -49,7 +50,7 @@ class Reader {
     interpret_step();
     refuse_if(settings_.aggregated < 1 || settings_.aggregated > max_aggregated, "-m: must be 1 to {}, got {}", max_aggregated,
               settings_.aggregated);
-    if (!settings_.json.empty()) interpret_output("-J", settings_.json);
+    interpret_outputs();
     refuse_if(settings_.iterations < 1, "--iterations: must be at least 1, got {}", settings_.iterations);
     refuse_if(settings_.cut.channels < 1 || settings_.cut.channels > max_channels, "--channels: must be 1 to {}, got {}", max_channels,
               settings_.cut.channels);
@@ -57,7 +58,6 @@ class Reader {
     refuse_if(settings_.ranks < (written_.ranks ? 1 : 0) || settings_.ranks > max_ranks, "-n: must be 1 to {}, got {}", max_ranks,
               settings_.ranks);
     refuse_if(extra_servers(settings_.cut) > max_ranks, "--servers: must be at most {}, got {}", max_ranks, settings_.cut.servers);
-    if (!settings_.trace.empty()) interpret_output("--trace", settings_.trace);
     refuse_if(!written_.tcp.empty() && settings_.transport != "tcp", "{}: only for --transport tcp", fmt::join(written_.tcp, ", "));
     refuse_if(written_.servers && settings_.cut.servers == 0 && !(udp && without("atp")), "--servers: must be 1 to {}, got 0", max_ranks);
     refuse_if(settings_.connections < 1 || settings_.connections > 64, "--connections: must be 1 to 64, got {}", settings_.connections);
@@ -225,12 +225,28 @@ class Reader {
     }
   }
   // Before anything runs: a run whose results cannot be kept is lost.
-  void interpret_output(const char* flag, const std::string& file) {
+  void interpret_outputs() {
+    std::vector<OutputFile> outputs;
+    const auto add = [&](const char* flag, const std::string& file, const char* what, std::string_view mark) {
+      if (file.empty() || !interpret_output(flag, file)) return;
+      const auto replaces = [mark](std::string_view text) { return text.empty() || text.find(mark) != text.npos; };
+      outputs.push_back({.file = file, .argument = fmt::format("{} {}", flag, file), .what = what, .replaces = replaces});
+    };
+    add("-J", settings_.json, "a result of weft bench", "\"tool\": \"weft bench\"");
+    add("--trace", settings_.trace, "a trace of weft bench", "\"format\":\"weft trace\"");
+    std::vector<std::filesystem::path> inputs;
+    for (const std::string& input : {written_.schedule, written_.selection, written_.secret_file, settings_.compare})
+      if (!input.empty()) inputs.emplace_back(input);
+    gather(problems_, [&] { refuse_to_replace(outputs, inputs, settings_.force); });
+  }
+  bool interpret_output(const char* flag, const std::string& file) {
+    const std::size_t before = problems_.size();
     namespace fs = std::filesystem;
     const fs::path folder = fs::absolute(file).parent_path();
     refuse_if(!fs::is_directory(folder), "{}: there is no folder {} to write to", flag, folder.string());
     refuse_if(fs::is_directory(file), "{}: {} is a folder", flag, file);
     refuse_if(fs::is_directory(folder) && ::access(folder.c_str(), W_OK) != 0, "{}: {} cannot be written to", flag, folder.string());
+    return problems_.size() == before;
   }
   void interpret_step() {
     if (written_.step.empty()) return;

@@ -1,11 +1,9 @@
 #include "collectives/bench/worlds/trace.hpp"
 
-#include "kernels/base/error.hpp"
+#include "kernels/files/files.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -57,7 +55,7 @@ void TracingTransport::reduce(DType dtype, ReduceOp op, ByteSpan into, ByteView 
 
 void write_trace(const std::string& path, const Settings& s, const std::vector<ClockOffset>& clocks, const std::vector<TracedRun>& runs) {
   using Json = nlohmann::ordered_json;
-  std::ofstream file(path);
+  std::ostringstream file;
   Json header = {{"format", "weft trace"},
                  {"version", 1},
                  {"system", fmt::format("weft bench, {} on {} ranks", s.transport, s.ranks)},
@@ -99,8 +97,7 @@ void write_trace(const std::string& path, const Settings& s, const std::vector<C
                   .dump()
            << '\n';
   }
-  file.close();
-  if (!file) throw InputError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  write_file(path, file.str());
 }
 
 }  // namespace weft::bench

@@ -1,4 +1,4 @@
-#include "sim/files/files.hpp"
+#include "kernels/files/files.hpp"
 
 #include <cerrno>
 #include <csignal>

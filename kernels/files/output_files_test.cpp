@@ -1,14 +1,20 @@
-#include "sim/results/output_files.hpp"
+#include "kernels/files/output_files.hpp"
 
+#include "kernels/files/files.hpp"
 #include "kernels/testing/problems_of.hpp"
 #include "kernels/testing/scratch_folder.hpp"
-#include "sim/cases/testing.hpp"
 
 #include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
 
 using namespace weft;
 
 namespace {
+
+using Lines = std::vector<std::string>;
 
 OutputFile plot_into(const std::filesystem::path& file) {
   return {

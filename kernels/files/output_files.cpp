@@ -1,4 +1,4 @@
-#include "sim/results/output_files.hpp"
+#include "kernels/files/output_files.hpp"
 
 #include "kernels/base/error.hpp"
 
