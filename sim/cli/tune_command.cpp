@@ -1,12 +1,12 @@
 #include "sim/cli/tune_command.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
+#include "kernels/files/output_files.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cli/job_of_ranks.hpp"
 #include "sim/cli/numbers.hpp"
 #include "sim/cli/tune_text.hpp"
-#include "sim/files/files.hpp"
-#include "sim/results/output_files.hpp"
 #include "sim/results/progress.hpp"
 #include "sim/tune/tune_cache.hpp"
 
@@ -58,8 +58,16 @@ class TuneFolder {
     std::error_code failed;
     fs::create_directories(folder_, failed);
     if (failed) throw InputError(fmt::format("{}: cannot be written to: {}", argument, failed.message()));
+    // tune.json, which is written first, says of which scenario all of them are.
+    const fs::path about = folder_ / "tune.json";
+    std::error_code unknown;
+    const std::string of = fs::is_regular_file(about, unknown) ? scenario_of_tune(read_file(about)) : "";
+    const bool is_of_it = of.empty() || of == scenario.name();
     const auto of_tune = [&](const char* name, bool (*is_one)(std::string_view)) {
-      return OutputFile{.file = folder_ / name, .argument = argument, .what = "a result of weft tune", .replaces = is_one};
+      return OutputFile{.file = folder_ / name,
+                        .argument = argument,
+                        .what = fmt::format("a result of weft tune on \"{}\"", scenario.name()),
+                        .replaces = [is_one, is_of_it](std::string_view text) { return is_of_it && is_one(text); }};
     };
     std::vector<fs::path> inputs(a.scenario.files.begin(), a.scenario.files.end());
     if (a.cache) inputs.emplace_back(*a.cache);
@@ -76,7 +84,11 @@ class TuneFolder {
     if (json.is_discarded() || !json.is_object() || json.value("searched", Json()) != Json::parse(scenario_.text()))
       throw InputError(fmt::format("--resume: {} is of another scenario or other choices; tune into another folder, or without --resume",
                                    about.string()));
-    return evaluations_from_csv(read_file(table), table.string(), scenario_.pointers());
+    std::vector<Evaluation> out = evaluations_from_csv(read_file(table), table.string(), scenario_.pointers());
+    if (std::ssize(out) > arguments_.evaluations)
+      throw InputError(fmt::format("--evaluations: must be at least {}, as many as {} has, to go on from these, got {}", out.size(),
+                                   table.string(), arguments_.evaluations));
+    return out;
   }
 
   void write(const TuneRun& run) const {
@@ -163,7 +175,7 @@ void declare_tune(CLI::App& command, TuneArguments& a) {
       ->type_name("FILE");
   command.add_flag("--compare", a.compare, "Simulate all points, and say how many evaluations each method needs");
   command.add_option("--seeds", a.seeds, "Searches of each method for --compare")->type_name("N");
-  command.add_flag("--force", a.force, "Replace files in DIR that are not results of weft tune");
+  command.add_flag("--force", a.force, "Replace files in DIR that are not results of weft tune on this scenario");
   command.add_flag("--quiet", a.quiet, "Show no progress bar");
 }
 

@@ -101,7 +101,20 @@ TEST_CASE("tune: a run that goes on ends as one that was never interrupted, and 
   tune(open, {.settings = {}, .budget = {.evaluations = 22, .batch = 4}}, evaluator, [](const TuneRun&) {});
   CHECK(evaluator.simulated() == 2);
 
+  CHECK(refused({.evaluations = 4, .output = folder / "parts", .resume = true}, file) ==
+        Lines{fmt::format("--evaluations: must be at least 20, as many as {} has, to go on from these, got 4",
+                          (folder / "parts/evaluations.csv").string())});
+  CHECK(read_file(folder / "parts/evaluations.csv") == read_file(folder / "whole/evaluations.csv"));
+
   Json other = allreduce();
+  other["name"] = "another";
+  write_file(file, other.dump());
+  const Lines not_of_it = refused({.evaluations = 4, .output = folder / "parts"}, file);
+  REQUIRE(not_of_it.size() == 3);
+  CHECK(not_of_it.back() == fmt::format("-o {}: {} exists and is not a result of weft tune on \"another\"; write to another place, or give "
+                                        "--force to replace it",
+                                        (folder / "parts").string(), (folder / "parts/tune.json").string()));
+  other = allreduce();
   other["workload"]["size"] = "1MiB";
   write_file(file, other.dump());
   CHECK(refused({.output = folder / "parts", .resume = true}, file) ==
@@ -171,8 +184,9 @@ TEST_CASE("tune: bad arguments and a bad scenario are refused at once") {
   std::filesystem::create_directories(folder / "d");
   write_file(folder / "d/best.json", "mine\n");
   CHECK(refused({.output = folder / "d"}, file) ==
-        Lines{fmt::format("-o {}: {} exists and is not a result of weft tune; write to another place, or give --force to replace it",
-                          (folder / "d").string(), (folder / "d/best.json").string())});
+        Lines{fmt::format(
+            "-o {}: {} exists and is not a result of weft tune on \"chosen\"; write to another place, or give --force to replace it",
+            (folder / "d").string(), (folder / "d/best.json").string())});
 }
 
 }  // namespace weft

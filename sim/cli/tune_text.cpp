@@ -96,4 +96,10 @@ std::string tune_provenance(const TunableScenario& scenario, const TuneArguments
 
 bool is_tune_provenance(std::string_view text) { return text.find("\"weft_tune\"") != text.npos; }
 
+std::string scenario_of_tune(std::string_view provenance) {
+  const Json json = Json::parse(provenance, nullptr, false);
+  const bool is_one = json.is_object() && json.contains("weft_tune") && json.at("weft_tune").is_string();
+  return is_one ? json.at("weft_tune").get<std::string>() : std::string();
+}
+
 }  // namespace weft

@@ -21,6 +21,8 @@ bool is_best_scenario(std::string_view text);
 // tune.json: what was searched and how, by which --resume knows that it is the same.
 std::string tune_provenance(const TunableScenario& scenario, const TuneArguments& arguments);
 bool is_tune_provenance(std::string_view text);
+// The scenario's name; empty for what is none.
+std::string scenario_of_tune(std::string_view provenance);
 
 // --compare: evaluations that each method needs to come within 5 % of the best of all points.
 std::string compare_methods(const TunableScenario& scenario, const TuneArguments& arguments, Evaluator& evaluator);
