@@ -213,10 +213,12 @@ std::optional<DatedEvent> event_of(std::string_view text, const std::string& pla
   TraceJson json = TraceJson::parse(text, nullptr, false);
   if (json.is_discarded()) throw InputError(fmt::format("{}: {}", place, json_problem(text).what));
   const auto phase = text_member(json, "ph");
-  if (!phase || *phase != "X") return std::nullopt;
   KinetoEvent out{.name = text_member(json, "name").value_or("")};
   const auto kind = kind_of(text_member(json, "cat").value_or(""), out.name);
-  if (!kind) return std::nullopt;
+  if (kind && phase && (*phase == "B" || *phase == "E"))
+    throw InputError(fmt::format("{}: \"{}\" must be one event with its duration (\"ph\": \"X\", \"dur\"), got its {} (\"ph\": \"{}\")",
+                                 place, out.name, *phase == "B" ? "beginning" : "end", *phase));
+  if (!kind || !phase || *phase != "X") return std::nullopt;
   out.kind = *kind;
   const Int128 date = picoseconds_of(text, "ts", place), lasts = member(json, "dur") ? picoseconds_of(text, "dur", place) : 0;
   if (lasts < 0 || lasts > Int128{9'000'000'000'000} * 1'000'000)

@@ -215,6 +215,9 @@ TEST_CASE("what a Kineto trace cannot mean is refused with file and event") {
   CHECK_THROWS_WITH_AS(parse_kineto(trace_of(kernel("a", 0, -1, 7) + "," + kernel("b", 0, 1, 7) + "," + kernel("c", 0, -2, 7)), "r"),
                        "r: event 0: \"dur\" must be from 0 to 9e12 us, got -1\nr: event 2: \"dur\" must be from 0 to 9e12 us, got -2",
                        InputError);
+  CHECK_THROWS_WITH_AS(parse_kineto(trace_of(kernel("a", 0, 1, 7) + R"(,{"ph": "B", "cat": "kernel", "name": "b", "ts": 5})"), "r"),
+                       "r: event 1: \"b\" must be one event with its duration (\"ph\": \"X\", \"dur\"), got its beginning (\"ph\": \"B\")",
+                       InputError);
   CHECK_THROWS_WITH_AS(parse_kineto(trace_of(""), "r"), "r: holds no kernel, no copy and no collective", InputError);
   CHECK_THROWS_WITH_AS(parse_kineto(R"({"traceEvents": [{"ph": "X")", "r"), "r: breaks off in \"traceEvents\", at byte 27", InputError);
   CHECK_THROWS_WITH_AS(
