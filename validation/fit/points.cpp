@@ -252,7 +252,7 @@ class Points {
                                                                                : fmt::format("{} to {} ranks", found.least, found.most);
       refused_.push_back(fmt::format(
           "{}: busbw is {:.4g} of algbw, which means {}, but {} are taken, of which it would be {:.4g}: the file's header, FILE:ranks=N or "
-          "the scenario's ranks must say how many were measured",
+          "the scenario's ranks must say how many were measured, or --exclude leaves these lines out",
           found.row.where, found.row.told_ranks->ratio, told, ranks, busbw_factor(*collective_named(found.row.collective), ranks)));
     }
   }

@@ -152,7 +152,7 @@ TEST_CASE("points: a number of ranks that the bandwidths of a file exclude is re
   rows[1].where = "f:3", rows[1].told_ranks = RanksTold{1.938, 32, 32};
   CHECK(problems_of([&] { usable(rows, simulator, {}); }) ==
         Lines{"f:3: busbw is 1.938 of algbw, which means 32 ranks, but 16 are taken, of which it would be 1.875: the file's header, "
-              "FILE:ranks=N or the scenario's ranks must say how many were measured"});
+              "FILE:ranks=N or the scenario's ranks must say how many were measured, or --exclude leaves these lines out"});
   for (Measurement& row : rows) row.told_ranks = RanksTold{1.87, 12, 20};
   CHECK(usable(rows, simulator, {}).points.size() == 2);
 }

@@ -48,6 +48,7 @@ class Columns {
   std::vector<std::string> set(const std::vector<std::string>& names) {
     std::vector<std::string> problems;
     for (std::size_t i = 0; i < names.size(); ++i) {
+      names_.emplace_back(trimmed(names[i]));
       const auto known = std::ranges::find(known_columns, plain(names[i]), [](std::string_view column) { return plain(column); });
       const std::string name(known == known_columns.end() ? trimmed(names[i]) : *known);
       if (!at_.emplace(name, i).second) problems.push_back(fmt::format("column \"{}\" is there twice", name));
@@ -64,6 +65,11 @@ class Columns {
     return problems;
   }
   bool has(const std::string& name) const { return at_.contains(name); }
+  // As the file calls it.
+  std::string called(const std::string& name) const {
+    const auto at = at_.find(name);
+    return at == at_.end() ? name : names_[at->second];
+  }
   // Whether size and time are called as OSU calls them, and the time the mean of the ranks.
   bool is_osu() const { return is_osu_; }
   bool is_mean() const { return is_mean_; }
@@ -103,9 +109,17 @@ class Columns {
   }
 
   std::map<std::string, std::size_t> at_;
+  std::vector<std::string> names_;
   bool is_osu_ = false, is_mean_ = false;
   std::size_t count_ = 0;
 };
+
+// "4" of "4.0", as spreadsheets write it.
+std::string_view without_zeros(std::string_view number) {
+  const auto point = number.find('.');
+  const bool is_whole = point != 0 && point != number.npos && number.find_first_not_of('0', point + 1) == number.npos;
+  return is_whole ? number.substr(0, point) : number;
+}
 
 class CsvReader {
  public:
@@ -144,7 +158,7 @@ class CsvReader {
       read_as_osu(row);
     if (row.of_rank_0 && row.back_to_back == 1 && has_root(row.collective)) wrong("time_of", "ranks, where every call is timed by itself");
     if (row.collective == "latency" || row.collective.ends_with("bandwidth")) row.ranks = 2;
-    if (const auto size = whole_number_in(text("size_bytes")))
+    if (const auto size = whole_number_in(without_zeros(text("size_bytes"))))
       row.size_bytes = *size;
     else
       wrong("size_bytes", "a whole number of bytes");
@@ -163,7 +177,7 @@ class CsvReader {
   }
   void wrong(const char* column, std::string_view wanted) {
     good_ = false;
-    sink_.problem(line_, fmt::format("{} must be {}, got \"{}\"", column, wanted, text(column)));
+    sink_.problem(line_, fmt::format("{} must be {}, got \"{}\"", columns_.called(column), wanted, text(column)));
   }
   double number(const char* column) {
     const auto value = number_in(text(column));
@@ -211,30 +225,43 @@ class CsvReader {
   bool good_ = true;
 };
 
+// No name of a column does, so the names stand above it, behind a #.
+bool begins_with_number(const std::vector<std::string>& fields) { return number_in(trimmed(fields.front())).has_value(); }
+
 }  // namespace
 
 void read_csv(std::string_view text, RowSink& sink) {
   Columns columns;
   CsvReader reader(columns, sink);
   bool has_header = false;
+  const auto read_header = [&](const std::vector<std::string>& names, std::size_t line) {
+    has_header = true;
+    const auto problems = columns.set(names);
+    for (const std::string& problem : problems) sink.problem(line, problem);
+    if (const auto unknown = columns.unknown(); problems.empty() && !unknown.empty())
+      sink.note(fmt::format("no use is made of the column{} {}", unknown.size() > 1 ? "s" : "", fmt::join(unknown, ", ")));
+    return problems.empty();
+  };
   const auto lines = lines_in(text);
+  std::optional<std::size_t> comment;  // the last one above
   for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].starts_with('#')) comment = i;
     if (trimmed(lines[i]).empty() || lines[i].starts_with('#')) continue;
     const auto fields = csv_fields(lines[i]);
     if (!fields) {
       sink.problem(i + 1, "a double quote is not closed");
-    } else if (!has_header) {
-      has_header = true;
-      const auto problems = columns.set(*fields);
-      for (const std::string& problem : problems) sink.problem(i + 1, problem);
-      if (!problems.empty()) return;
-      if (const auto unknown = columns.unknown(); !unknown.empty())
-        sink.note(fmt::format("no use is made of the column{} {}", unknown.size() > 1 ? "s" : "", fmt::join(unknown, ", ")));
-    } else if (fields->size() != columns.count()) {
-      sink.problem(i + 1, fmt::format("must have {} fields, as the first line has, got {}", columns.count(), fields->size()));
-    } else {
-      reader.read(i + 1, *fields);
+      continue;
     }
+    if (!has_header) {
+      const auto names = comment && begins_with_number(*fields) ? csv_fields(lines[*comment].substr(1)) : std::nullopt;
+      const bool in_comment = names && names->size() == fields->size();
+      if (!read_header(in_comment ? *names : *fields, in_comment ? *comment + 1 : i + 1)) return;
+      if (!in_comment) continue;
+    }
+    if (fields->size() != columns.count())
+      sink.problem(i + 1, fmt::format("must have {} fields, as the first line has, got {}", columns.count(), fields->size()));
+    else
+      reader.read(i + 1, *fields);
   }
 }
 

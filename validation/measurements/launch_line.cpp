@@ -15,8 +15,8 @@ using Words = std::span<const std::string_view>;
 std::string_view without_folder(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_launcher(std::string_view word) {
-  constexpr std::array<std::string_view, 9> names = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun",
-                                                     "srun",   "jsrun",   "aprun",         "flux"};
+  constexpr std::array<std::string_view, 10> names = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun",
+                                                      "prun",   "srun",    "jsrun",         "aprun",   "flux"};
   return std::ranges::find(names, without_folder(word)) != names.end();
 }
 
@@ -53,6 +53,15 @@ int mapped_to_a_node(Words words) {
   return 0;
 }
 
+// One rank on each node in turn, of as many nodes as there are: of two ranks two.
+bool is_mapped_by_node(Words words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--bynode" || words[i] == "-bynode" || words[i] == "--map-by=node") return true;
+    if ((words[i] == "--map-by" || words[i] == "-map-by") && i + 1 < words.size() && words[i + 1] == "node") return true;
+  }
+  return false;
+}
+
 int nodes_of(int ranks, int of_a_node) { return of_a_node > 0 && ranks % of_a_node == 0 ? ranks / of_a_node : 0; }
 
 void read_mpirun(Words options, LaunchLine& out) {
@@ -61,12 +70,13 @@ void read_mpirun(Words options, LaunchLine& out) {
   if (of_a_node == 0) of_a_node = count_behind({"-ppn", "-perhost", "--npernode", "-npernode", "-N"}, options);
   if (std::ranges::any_of(options, [](std::string_view word) { return word == "-pernode" || word == "--pernode"; })) of_a_node = 1;
   out.nodes = nodes_of(out.ranks, of_a_node);
+  if (out.nodes == 0 && out.ranks == 2 && is_mapped_by_node(options)) out.nodes = 2;
 }
 
 void read_srun(Words options, LaunchLine& out) {
   out.ranks = count_behind({"-n", "--ntasks"}, options);
   out.nodes = count_behind({"-N", "--nodes"}, options);
-  const int of_a_node = count_behind({"--ntasks-per-node"}, options);
+  const int of_a_node = count_behind({"--ntasks-per-node", "--tasks-per-node"}, options);
   if (out.nodes == 0) out.nodes = nodes_of(out.ranks, of_a_node);
   if (out.ranks == 0) out.ranks = out.nodes * of_a_node;
 }

@@ -12,8 +12,8 @@ struct LaunchLine {
   int ranks = 0, nodes = 0;  // 0: the line does not say
 };
 
-// Of mpirun, mpiexec, srun, jsrun, aprun and flux, of a program whose name begins so. Nothing of other lines, and of those that start
-// several programs.
+// Of mpirun, mpiexec, prterun, srun, jsrun, aprun and flux, of a program whose name begins so. Nothing of other lines, and of those that
+// start several programs.
 std::optional<LaunchLine> launch_in(std::string_view line, std::string_view begin_of_program);
 
 }  // namespace weft

@@ -86,7 +86,8 @@ std::optional<std::string> before_title(std::span<const std::string_view> lines,
                                         std::string_view next) {
   constexpr std::size_t soon = 4;  // with lines of settings in between
   const std::size_t at = lines[line].find(title);
-  if (at == std::string_view::npos || trimmed(lines[line].substr(0, at)).empty()) return {};
+  if (at == std::string_view::npos) return {};
+  if (trimmed(lines[line].substr(0, at)).find_first_not_of('#') == std::string_view::npos) return {};  // or a heading of Markdown
   const auto below = lines.subspan(line + 1, std::min(soon, lines.size() - line - 1));
   if (std::ranges::none_of(below, [&](std::string_view one) { return one.size() > at && one.substr(at).starts_with(next); })) return {};
   return std::string(trimmed(lines[line].substr(0, at)));

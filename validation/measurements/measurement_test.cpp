@@ -375,6 +375,22 @@ TEST_CASE("measurements: a result of nccl-tests' JSON that cannot be used is tol
   CHECK(parse_measurements(missing, "f", {.select = RowSelection{.in_place = true}}).rows.size() == 2);
 }
 
+TEST_CASE("measurements: sizes of CSV may have decimals that are none, and columns are called as the file calls them") {
+  const auto parse = [](const std::string& text) { return parse_measurements(text, "f"); };
+  CHECK(parse("collective,Size,Avg Latency(us)\nallreduce,4.0,21.75\n").rows.front().size_bytes == 4);
+  CHECK(problems_of([&] { parse("collective,Size,Avg Latency(us)\nallreduce,4.5,21.75\n"); }) ==
+        Lines{"f:2: Size must be a whole number of bytes, got \"4.5\""});
+}
+
+TEST_CASE("measurements: the columns of CSV may stand behind a #") {
+  const auto parse = [](const std::string& text) { return parse_measurements(text, "f"); };
+  const Measurements out = parse("# of a Monday\n#size_bytes,time_us,collective\n4,21.75,allreduce\n");
+  REQUIRE(out.rows.size() == 1);
+  CHECK(out.rows.front().time_us == 21.75);
+  CHECK(problems_of([&] { parse("#bytes,t_avg[usec]\n4,0.6\n"); }).front().starts_with("f:1: column \"size_bytes\" is missing"));
+  CHECK(parse("# of 4, 8 and 16\nsize_bytes,time_us,collective\n4,21.75,allreduce\n").rows.size() == 1);
+}
+
 TEST_CASE("measurements: CSV's columns are known in any case and with blanks, and OSU's own names of them too") {
   const Measurements read = parse("Ranks, Size_Bytes ,Latency_US\n4,8,1.5\n", {.collective = "allreduce"});
   REQUIRE(read.rows.size() == 1);

@@ -72,10 +72,11 @@ OsuTable table_titled(std::string_view title, std::size_t line, OsuFile& file, R
   OsuTable out{.known = true, .is_bandwidth = found->collective.ends_with("bandwidth"), .is_of_pairs = is_of_pairs, .row = {}};
   out.row.collective = found->collective;
   out.row.size_of_a_rank = found->size_of_a_rank;
+  const LaunchLine& launch = file.launches.of(found->program);
   if (is_point_to_point(found->collective)) {
     out.row.ranks = 2;
+    if (launch.ranks == 2) out.row.nodes = launch.nodes;
   } else if (sink.options().ranks == 0) {
-    const LaunchLine& launch = file.launches.of(found->program);
     out.row.ranks = launch.ranks, out.row.nodes = launch.nodes;
   }
   return out;

@@ -280,6 +280,9 @@ TEST_CASE("OSU: the ranks and nodes are those of the command above the table tha
   CHECK(read("srun -N2 ./osu_allreduce") == std::pair(0, 0));
   CHECK(read("srun -N2 -n8 ./osu_allreduce") == std::pair(8, 2));
   CHECK(read("flux run -N2 -n 192 -o cpu-affinity=per-task ./osu_allreduce") == std::pair(192, 2));
+  CHECK(read("flux run -N2 --tasks-per-node=96 ./osu_allreduce") == std::pair(192, 2));
+  CHECK(read("flux submit --nodes=2 --tasks-per-node 4 ./osu_allreduce") == std::pair(8, 2));
+  CHECK(read("prterun --map-by ppr:4:node -n 8 ./osu_allreduce") == std::pair(8, 2));
   CHECK(read("aprun -n 8 -N 4 ./osu_allreduce") == std::pair(8, 2));
   CHECK(read("mpirun -np 7 -ppn 2 ./osu_allreduce") == std::pair(7, 0));
   for (const std::string none :
@@ -301,6 +304,24 @@ TEST_CASE("OSU: the command above a table is that of the table alone, of all unt
   CHECK(ranks(four + eight + rows + rows) == std::vector{0, 0});
   CHECK(ranks(four + rows, {.ranks = 16}) == std::vector{16});
   CHECK(ranks("mpirun -np 2 ./osu_latency\n" + table(" Latency")) == std::vector{2});
+}
+
+TEST_CASE("OSU: the command above a table of two ranks says on how many nodes they were") {
+  const auto nodes = [](const std::string& command) {
+    return parse_osu(command + " ./osu_latency\n" + table(" Latency")).rows.front().nodes;
+  };
+  for (const char* two : {"mpirun -np 2 -map-by ppr:1:node", "mpirun -np 2 --map-by node", "srun -N2 -n2", "srun --nodes=2 --ntasks=2",
+                          "mpirun -np 2 -npernode 1", "mpiexec -n 2 -ppn 1", "flux run -N2 -n2"}) {
+    CAPTURE(two);
+    CHECK(nodes(two) == 2);
+  }
+  CHECK(nodes("srun -N1 -n2") == 1);
+  CHECK(nodes("mpirun -np 2") == 0);
+  CHECK(nodes("mpirun -np 4 -map-by ppr:1:node") == 0);
+}
+
+TEST_CASE("OSU: a heading of Markdown that begins as a title does is none") {
+  CHECK(parse_osu("## OSU\n\n### Bare metal\n" + table(" Allreduce Latency")).rows.size() == 1);
 }
 
 TEST_CASE("OSU: a row above every title is refused, whatever else stands there is passed over") {
