@@ -13,7 +13,7 @@ TEST_CASE("cost by size: factors follow straight lines of logarithms between siz
                                          {"allreduce", "ring", 4, 4_KiB, 4.0},
                                          {"allreduce", "ring", 16, 1_KiB, 2.0},
                                          {"allreduce", "ring", 16, 4_KiB, 4.0}};
-  const auto factor = [&](int ranks, Bytes size) { return cost_factor(known, {"allreduce", "ring", ranks, size}); };
+  const auto factor = [&](int ranks, Bytes size) { return CostsBySize(known).factor({"allreduce", "ring", ranks, size}); };
   CHECK(factor(4, 1_KiB) == doctest::Approx(1));
   CHECK(factor(4, 2_KiB) == doctest::Approx(2));                 // half of the way to 4, in logarithms
   CHECK(factor(4, 8_B) == doctest::Approx(1));                   // as at 1 KiB
@@ -21,8 +21,30 @@ TEST_CASE("cost by size: factors follow straight lines of logarithms between siz
   CHECK(factor(8, 1_KiB) == doctest::Approx(std::sqrt(2.0)));    // half of the way from 4 to 16 ranks
   CHECK(factor(256, 2_KiB) == doctest::Approx(std::sqrt(8.0)));  // as at 16 ranks
   CHECK(factor(2, 2_KiB) == doctest::Approx(2));                 // as at 4 ranks
-  CHECK(cost_factor(known, {"allreduce", "nccl_ring", 4, 1_KiB}) == 1);
-  CHECK(cost_factor({}, {"allreduce", "ring", 4, 1_KiB}) == 1);
+  CHECK(CostsBySize(known).factor({"allreduce", "nccl_ring_ll", 4, 1_KiB}) == 1);
+  CHECK(CostsBySize().factor({"allreduce", "ring", 4, 1_KiB}) == 1);
+}
+
+TEST_CASE("cost by size: calls in one server have factors of such calls, calls between servers those of the nearest number of servers") {
+  const std::vector<CostAtSize> known = {
+      {"allreduce", "ring", 8, 1_KiB, 2.0, 1}, {"allreduce", "ring", 8, 1_KiB, 3.0, 2}, {"allreduce", "ring", 8, 1_KiB, 5.0, 8}};
+  const auto factor = [&](int ranks, int servers) { return CostsBySize(known).factor({"allreduce", "ring", ranks, 1_KiB, servers}); };
+  CHECK(factor(8, 1) == doctest::Approx(2));
+  CHECK(factor(4, 1) == doctest::Approx(2));
+  CHECK(factor(8, 2) == doctest::Approx(3));
+  CHECK(factor(8, 3) == doctest::Approx(3));
+  CHECK(factor(64, 64) == doctest::Approx(5));
+  CHECK(CostsBySize({known.front()}).factor({"allreduce", "ring", 16, 1_KiB, 2}) == doctest::Approx(2));  // where nothing else is known
+  CHECK(CostsBySize({{"allreduce", "ring", 8, 1_KiB, 4.0}}).factor({"allreduce", "ring", 8, 1_KiB, 1}) == doctest::Approx(4));
+}
+
+TEST_CASE("cost by size: NCCL's calls are known by pattern and protocol") {
+  const std::vector<CostAtSize> known = {{"allreduce", "nccl_ring", 8, 1_KiB, 2.0}, {"allreduce", "nccl_ring_ll", 8, 1_KiB, 3.0}};
+  CHECK(CostsBySize(known).factor({"allreduce", "nccl_ring_ll", 8, 1_KiB}) == doctest::Approx(3));
+  CHECK(CostsBySize(known).factor({"allreduce", "nccl_ring_simple", 8, 1_KiB}) == doctest::Approx(2));  // the pattern's
+  CHECK(with_protocol("nccl", "nvls_tree", "simple") == "nccl_nvls_tree_simple");
+  CHECK(without_protocol("nccl_nvls_tree_simple") == "nccl_nvls_tree");
+  CHECK(without_protocol("recursive_doubling") == "recursive_doubling");
 }
 
 TEST_CASE("cost by size: in a regime that costs twice as much all times double and all rates halve, of messages by their costs") {

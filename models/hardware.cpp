@@ -112,11 +112,15 @@ void multiply(HardwareProfile& p, double cost) {
 }
 
 // Those of messages besides: every message costs so many times as much, and what it costs by its size.
-void multiply_messages(std::vector<CostAtSize>& costs, double cost) {
-  bool any = false;
-  for (CostAtSize& known : costs)
-    if (known.collective == name_of_message_costs) known.factor *= cost, any = true;
-  if (!any) costs.push_back({std::string(name_of_message_costs), std::string(name_of_message_costs), 2, Bytes{1}, cost});
+CostsBySize messages_times(const CostsBySize& costs, double cost) {
+  std::vector<CostAtSize> out;
+  for (const CostAtSize& known : costs)
+    if (known.collective == name_of_message_costs) {
+      out.push_back(known);
+      out.back().factor *= cost;
+    }
+  if (out.empty()) out.push_back({std::string(name_of_message_costs), std::string(name_of_message_costs), 2, Bytes{1}, cost});
+  return out;
 }
 
 void add(HardwareProfile& out, const NcclCosts& costs) {
@@ -147,7 +151,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
   HardwareProfile out = *this;
   if (regime.protocol != NcclProtocol::automatic) {
     add(out, nccl_costs(*this, regime));
-    std::erase_if(out.cost_by_size, [](const CostAtSize& cost) { return cost.collective == name_of_message_costs; });
+    out.cost_by_size = {};
     // Its kernels read what they send where it lies, and its table has what its protocols cost.
     out.initial_copies = 0;
     out.local_copy = {};
@@ -162,7 +166,7 @@ HardwareProfile HardwareProfile::in(const Regime& regime) const {
     multiply(out, regime.cost);
   } else {
     multiply_calls(out, regime.cost);
-    multiply_messages(out.cost_by_size, regime.cost);
+    out.cost_by_size = messages_times(out.cost_by_size, regime.cost);
   }
   return out;
 }

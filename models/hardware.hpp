@@ -142,7 +142,7 @@ struct HardwareProfile {
   // NCCL keeps to LL, to LL128, to trees, to NVLS as long as they are expected to take at most so many times as long as the others.
   double ll_bias = 1.0, ll128_bias = 1.0, tree_bias = 1.0, nvls_bias = 1.0;
   BiasesOf biases_of = BiasesOf::all_calls;
-  std::vector<CostAtSize> cost_by_size = {};
+  CostsBySize cost_by_size = {};
   bool shares_gpu = false;  // of a rank among several of one GPU, which adds up what it reads where the other has it
   std::map<std::string, std::string> sources = {};  // parameter -> where its value comes from
 

@@ -8,6 +8,7 @@
 #include "sim/experiment.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/networks.hpp"
+#include "sim/scenario/ranks_by_server.hpp"
 
 #include <algorithm>
 #include <set>
@@ -171,7 +172,7 @@ PlacedJob placed_workload(const Scenario& scenario, const AlgorithmChoice& algor
 
 void choose_for_size(PlacedJob& job, Bytes row_size, const HardwareProfile& hardware, const Ground& ground) {
   if (job.program) {  // a measured one is known by its label, as messages between two ranks are
-    job.regime.cost = cost_factor(hardware.cost_by_size, {job.label, job.label, job.ranks, job.simulated_size(row_size)});
+    job.regime.cost = hardware.cost_by_size.factor({job.label, job.label, job.ranks, job.simulated_size(row_size), job.servers});
     return;
   }
   if (!job.calls) return;
@@ -227,6 +228,7 @@ PlacedJob placed_program(const Scenario& scenario, Program program, std::string 
                 .repetition = {.iterations = scenario.workload.iterations, .compute = scenario.workload.compute},
                 .placement = std::move(placement),
                 .starts = starts_of(scenario)};
+  job.servers = ranks_by_server(job.placement, scenario.server.gpu_count()).servers;
   job.bottleneck = slowest_endpoint(scenario, job.placement);
   for (const RoutedSchedule& call : calls_of(program, job.placement))
     if (LinkLoad load = link_load(*call.schedule, call.placement, routes); load.max_flows_per_link() > job.load.max_flows_per_link())

@@ -35,7 +35,8 @@ struct PlacedJob {
   AlgorithmChoice algorithm;
   std::string label;
   Collective collective = Collective::allreduce;
-  int ranks = 0;  // without extra servers
+  int ranks = 0;    // without extra servers
+  int servers = 0;  // that the ranks of a program are on
   DType dtype = DType::float32;
   std::optional<Bytes> own_size = {};  // instead of the row's
   Repetition repetition = {};

@@ -1,8 +1,8 @@
 #include "validation/classes.hpp"
 
+#include "kernels/files/files.hpp"
 #include "models/message_costs.hpp"
 #include "models/nccl_tuning.hpp"
-#include "sim/files/files.hpp"
 #include "sim/scenario/hardware_fields.hpp"
 #include "sim/scenario/profiles.hpp"
 #include "validation/fit/profile_text.hpp"
@@ -70,7 +70,10 @@ Classes classes_of(const std::vector<Reference>& references) {
 
 // The rest are of the calls that were measured.
 void keep_costs_of_messages(HardwareProfile& profile) {
-  std::erase_if(profile.cost_by_size, [](const CostAtSize& cost) { return cost.collective != name_of_message_costs; });
+  std::vector<CostAtSize> of_messages;
+  for (const CostAtSize& cost : profile.cost_by_size)
+    if (cost.collective == name_of_message_costs) of_messages.push_back(cost);
+  profile.cost_by_size = std::move(of_messages);
 }
 
 // Where some systems of a class tell how hosts reduce, those that were measured without a reduction do it as is usual.
@@ -246,8 +249,9 @@ HardwareProfile mean_of(const std::vector<HardwareProfile>& profiles) {
     for (const HardwareProfile& p : profiles) sum += std::log(value_of(p));
     return std::exp(sum / static_cast<double>(profiles.size()));
   };
-  for (CostAtSize& cost : out.cost_by_size)
-    cost.factor = mean([&](const HardwareProfile& p) { return MessageCosts(p).factor(cost.size.count); });
+  std::vector<CostAtSize> costs = out.cost_by_size.all();
+  for (CostAtSize& cost : costs) cost.factor = mean([&](const HardwareProfile& p) { return MessageCosts(p).factor(cost.size.count); });
+  out.cost_by_size = std::move(costs);
   for (const HardwareParameter& p : hardware_parameters()) {
     const auto has_one = [&](const HardwareProfile& of) {
       return p.unit == HardwareParameter::Unit::picoseconds ? p.get(of) > p.low

@@ -189,7 +189,8 @@ NcclQuestion nccl_question(const SizedQuestion& q, const AlgorithmSettings& s) {
 
 std::string sized_name(const SizedChoice& sized) {
   const std::string& algorithm = sized.choice.name;
-  if (sized.regime.protocol != NcclProtocol::automatic) return fmt::format("{}_{}", algorithm, name_of(sized.regime.pattern));
+  if (sized.regime.protocol != NcclProtocol::automatic)
+    return with_protocol(algorithm, name_of(sized.regime.pattern), name_of(sized.regime.protocol));
   return algorithm;
 }
 
@@ -261,9 +262,10 @@ std::string too_many_segments(const Scenario& scenario, const AlgorithmChoice& c
 
 SizedChoice for_call(const SizedQuestion& q, const AlgorithmChoice& asked) {
   SizedChoice out = depends_on_size(q.scenario, asked) ? for_size(q, asked) : SizedChoice{asked};
-  const std::vector<CostAtSize>& costs = q.hardware.cost_by_size;
+  const CostsBySize& costs = q.hardware.cost_by_size;
   if (!costs.empty())
-    out.regime.cost = cost_factor(costs, {name_of(q.scenario.workload.collective), sized_name(out), ranks_of(q.scenario), q.size});
+    out.regime.cost = costs.factor(
+        {name_of(q.scenario.workload.collective), sized_name(out), ranks_of(q.scenario), q.size, ranks_by_server(q.scenario).servers});
   return out;
 }
 

@@ -23,7 +23,7 @@ struct SizedChoice {
   Regime regime = {};
 };
 
-// What is chosen, as a profile's costs by size call it: of nccl with the pattern, of mpi the algorithm that it is.
+// What is chosen, as a profile's costs by size call it: of nccl with the pattern and the protocol, of mpi the algorithm that it is.
 std::string sized_name(const SizedChoice&);
 
 // Whether the schedule of the choice differs from size to size.

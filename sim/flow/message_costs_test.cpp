@@ -199,7 +199,7 @@ TEST_CASE("message costs: factors by the size of a message are of all that it co
   CHECK(flow({s, hw, 2000}).finish == 84_us);
   CHECK(simgrid({s, hw, 2000}) == 84_us);
   // A factor of one half leaves the path, and bytes cannot go faster than the links: twice 1 + 2 + 2 + 2 + 1.5 + 0.5.
-  hw.cost_by_size[1].factor = 0.5;
+  hw.cost_by_size = {hw.cost_by_size[0], {"message", "message", 2, 2000_B, 0.5}};
   CHECK(flow({s, hw, 2000}).finish == 18_us);
   CHECK(simgrid({s, hw, 2000}) == 18_us);
 }

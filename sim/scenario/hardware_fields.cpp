@@ -21,7 +21,7 @@ std::vector<std::string> names_with_costs() {
   return out;
 }
 
-// As calls are known by their costs (sized_name): nccl's by the pattern, mpi's by what it chooses.
+// As calls are known by their costs (sized_name): nccl's by the pattern and the protocol, mpi's by what it chooses.
 std::vector<std::string> algorithms_with_costs(const std::string& name) {
   const auto collective = collective_named(name);
   if (!collective) return {name};
@@ -29,8 +29,12 @@ std::vector<std::string> algorithms_with_costs(const std::string& name) {
   for (const std::string& algorithm : algorithm_names(*collective)) {
     const Algorithm& found = *find_algorithm(*collective, algorithm);
     if (!found.cuts_itself && (found.chooses == nullptr || found.takes_inner)) out.push_back(algorithm);
-    for (const auto& [pattern, its_name] : Names<NcclAlgorithm>::values())
-      if (found.cuts_itself && pattern != NcclAlgorithm::automatic) out.push_back(fmt::format("{}_{}", algorithm, its_name));
+    for (const auto& [pattern, of_pattern] : Names<NcclAlgorithm>::values()) {
+      if (!found.cuts_itself || pattern == NcclAlgorithm::automatic) continue;
+      out.push_back(fmt::format("{}_{}", algorithm, of_pattern));
+      for (const auto& [protocol, of_protocol] : Names<NcclProtocol>::values())
+        if (protocol != NcclProtocol::automatic) out.push_back(with_protocol(algorithm, of_pattern, of_protocol));
+    }
   }
   return out;
 }
@@ -51,9 +55,10 @@ Field<CostAtSize> collective_of_costs() {
 }
 
 Field<CostAtSize> algorithm_of_costs() {
-  auto out = required("algorithm", &CostAtSize::algorithm,
-                      "The name of its algorithm; of nccl with its pattern, such as \"nccl_ring\" or \"nccl_nvls_tree\". Of "
-                      "messages: \"message\".");
+  auto out =
+      required("algorithm", &CostAtSize::algorithm,
+               "The name of its algorithm; of nccl with its pattern (\"nccl_ring\"), and with its protocol, such as \"nccl_ring_ll\" or "
+               "\"nccl_nvls_tree_simple\". Of messages: \"message\".");
   out.reads([read = out.read](const Json& json, const JsonPath& where, Input& in, CostAtSize& cost) {
     return read(json, where, in, &cost) &&
            (cost.collective.empty() || is_one_of(cost.algorithm, algorithms_with_costs(cost.collective), "algorithm", where, in));
@@ -96,7 +101,8 @@ Declaration<CostAtSize> Declared<CostAtSize>::declaration() {
           .fields = {collective_of_costs(), algorithm_of_costs(),
                      required("ranks", &C::ranks, "The number of ranks that the factor is for.", between(2, 1 << 20)),
                      required("size", &C::size, "The message size that the factor is for."),
-                     required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor))}};
+                     required("factor", &C::factor, "The factor by which all times are multiplied.", between(0.01, nccl_most_factor)),
+                     optional("servers", &C::servers, "The number of servers that these ranks are on; 0: on any.", between(0, 1 << 20))}};
 }
 
 Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
@@ -301,9 +307,10 @@ Declaration<HardwareProfile> Declared<HardwareProfile>::declaration() {
                    "profile that was fitted to calls between servers alone, or to calls in one server alone, says nothing of the choice in "
                    "the others."),
           optional("cost_by_size", &H::cost_by_size,
-                   "What calls cost over what the other values say, by collective, algorithm, ranks and size: all their times are "
+                   "What calls cost over what the other values say, by collective, algorithm, ranks, servers and size: all their times are "
                    "multiplied by the factor. Between sizes, and between numbers of ranks, it follows a straight line of logarithms, and "
-                   "stays as it is beyond them; 1 where nothing is given for a collective and its algorithm. Factors of \"message\" are of "
+                   "stays as it is beyond them. Calls in one server have the factors of such calls, calls between servers those of the "
+                   "nearest number of servers; 1 where nothing is given for a collective and its algorithm. Factors of \"message\" are of "
                    "every "
                    "message of a size (between two ranks: so \"ranks\" is 2), besides those of NCCL."),
       }};

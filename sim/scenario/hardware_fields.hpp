@@ -44,6 +44,16 @@ template <>
 struct Declared<CostAtSize> {
   static Declaration<CostAtSize> declaration();
 };
+template <>
+struct Form<CostsBySize> : Form<std::vector<CostAtSize>> {
+  static Json write(const CostsBySize& costs) { return Form<std::vector<CostAtSize>>::write(costs.all()); }
+  static bool read(const Json& json, const JsonPath& where, Input& in, CostsBySize& out) {
+    std::vector<CostAtSize> all;
+    const bool good = Form<std::vector<CostAtSize>>::read(json, where, in, all);
+    out = std::move(all);
+    return good;
+  }
+};
 
 template <>
 struct Declared<HardwareProfile> {

@@ -85,7 +85,8 @@ TEST_CASE("a cost by size of a collective or an algorithm that nothing runs unde
     }
     return {};
   };
-  CHECK(problems_of("allreduce", "nccl_nvls_tree") == Lines{});
+  CHECK(problems_of("allreduce", "nccl_nvls_tree_simple") == Lines{});
+  CHECK(problems_of("alltoall", "nccl_ring_ll") == Lines{});
   CHECK(problems_of("alltoall", "nccl_ring") == Lines{});
   CHECK(problems_of("message", "message") == Lines{});
   CHECK(problems_of("latency", "latency") == Lines{});

@@ -376,9 +376,11 @@ TEST_CASE("training: an all-reduce runs what a plain one of its very size runs, 
     plain["workload"] = {{"algorithm", algorithm}, {"size", "12000B"}};
     const Scenario s = cases_of(plain).front().scenario;
     HardwareProfile hardware = s.hardware;
+    std::vector<CostAtSize> costs;
     for (const char* name : {"", "ring", "double_binary_tree"}) {
       hardware.call_overhead = 100_us;
-      if (*name) hardware.cost_by_size.push_back({"allreduce", name, 8, 12'000_B, 2.5});
+      if (*name) costs.push_back({"allreduce", name, 8, 12'000_B, 2.5});
+      hardware.cost_by_size = costs;
       const Row alone = Experiment(s, s.workload.algorithms.front()).run(12'000_B, {.hardware = &hardware});
       const Row trained = step(plain, hardware);
       CHECK(trained.time - trained.training->compute == alone.time);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "models/hardware.hpp"
+#include "validation/fit/fit.hpp"
 #include "validation/fit/measured_setup.hpp"
+
+#include <vector>
 
 namespace weft {
 
@@ -15,5 +18,8 @@ double before_messages_us(const MeasuredSetup& setup, const HardwareProfile& har
 
 // The least that calls of a process of several GPUs take, which follow one another: its launches. Microseconds.
 double min_launched_us(const MeasuredSetup& setup, const HardwareProfile& hardware);
+
+// The longest that a launch can take, as no call was faster than its launches. Microseconds; infinity where no process had several GPUs.
+double max_launch_us(const std::vector<const FitPoint*>& points);
 
 }  // namespace weft

@@ -140,7 +140,7 @@ TEST_CASE("fit: it ends where what it may simulate is spent, and says what it le
     return out;
   };
   CHECK(told(FitOptions{}.budget).empty());
-  CHECK(told(35'000) == Lines{"starts after 1 are left out: what a fit may simulate is spent",
+  CHECK(told(35'000) == Lines{"starts after 2 are left out: what a fit may simulate is spent",
                               "cross-validation is left out: what a fit may simulate is spent"});
 }
 

@@ -78,7 +78,7 @@ double octave_of(const CostAtSize& call) { return std::log2(static_cast<double>(
 
 // And of the factors of their calls.
 double common(const CostAtSize& a, const CostAtSize& b) {
-  if (std::tie(a.collective, a.algorithm, a.ranks) != std::tie(b.collective, b.algorithm, b.ranks)) return 0;
+  if (std::tie(a.collective, a.algorithm, a.ranks, a.servers) != std::tie(b.collective, b.algorithm, b.ranks, b.servers)) return 0;
   return covariance_of_sizes(octave_of(a) - octave_of(b));
 }
 

@@ -30,10 +30,11 @@ Objective objective_on(const OpenScenario& open, const std::vector<FitPoint>& po
 
 // Messages of a regime in the middle cost up to three times as much.
 HardwareProfile truth() {
-  HardwareProfile out;
+  std::vector<CostAtSize> costs;
   for (int octave = 4; octave <= 24; ++octave)
-    out.cost_by_size.push_back(
-        {"message", "message", 2, Bytes{std::int64_t{1} << octave}, 1 + 2 * std::exp(-std::pow((octave - 13) / 3.0, 2))});
+    costs.push_back({"message", "message", 2, Bytes{std::int64_t{1} << octave}, 1 + 2 * std::exp(-std::pow((octave - 13) / 3.0, 2))});
+  HardwareProfile out;
+  out.cost_by_size = std::move(costs);
   return out;
 }
 

@@ -61,8 +61,10 @@ Objective::Objective(const OpenScenario& open, std::vector<const FitPoint*> poin
   for (const FitPoint* p : points_)
     if (p->setup.nodes > 0) max_on_a_host = std::max(max_on_a_host, p->setup.ranks / p->setup.nodes);
   const bool of_nccl = std::ranges::any_of(points_, [](const FitPoint* p) { return p->setup.algorithm.name == "nccl"; });
-  for (FitParameter& p : parameters_) {  // a threshold outside of what was measured makes no difference
+  constexpr double repeats_within = 1.05;  // calls that are made again
+  for (FitParameter& p : parameters_) {    // a threshold outside of what was measured makes no difference
     if (p.unit == Unit::bytes) p.low = std::max(16.0, p.low), p.high = 2 * std::max(p.low, largest);
+    if (p.hardware && p.name == "process_launch") p.high = std::min(p.high, 1e6 * repeats_within * max_launch_us(points_));
     if (p.name == "last_level_cache") p.high *= max_on_a_host;
     if (p.name == "rendezvous_threshold" && of_nccl) p.low = min_rendezvous, p.high = std::max(p.low, p.high);
   }

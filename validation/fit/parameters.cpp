@@ -1,9 +1,9 @@
 #include "validation/fit/parameters.hpp"
 
 #include "kernels/base/gather.hpp"
+#include "kernels/files/files.hpp"
 #include "models/server/server_fabric.hpp"
 #include "sim/cases/training_check.hpp"
-#include "sim/files/files.hpp"
 #include "sim/json/form.hpp"
 #include "sim/scenario/algorithms.hpp"
 #include "sim/scenario/hardware_fields.hpp"
@@ -149,7 +149,7 @@ HardwareProfile with_least_costs(HardwareProfile profile) {
     p.set(profile, is_cost ? p.low : p.high);
   }
   profile.eager_threshold = profile.rendezvous_threshold = HardwareProfile{}.rendezvous_threshold;  // nobody waits for anybody
-  profile.cost_by_size.clear();
+  profile.cost_by_size = {};
   return profile;
 }
 
@@ -384,7 +384,7 @@ OpenScenario OpenScenario::with_biases_of(BiasesOf measured) const {
 
 HardwareProfile OpenScenario::hardware(const std::vector<double>& values) const {
   HardwareProfile profile = scenario_.hardware;
-  if (fits_costs_) profile.cost_by_size.clear();
+  if (fits_costs_) profile.cost_by_size = {};
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].hardware) parameters_[i].hardware->set(profile, values[i]);
   if (alike_) find_hardware_parameter(alike_->parameter)->set(profile, find_hardware_parameter(alike_->as)->get(profile));

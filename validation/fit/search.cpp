@@ -1,10 +1,10 @@
 #include "validation/fit/search.hpp"
 
+#include "validation/fit/call_overhead.hpp"
 #include "validation/fit/least_squares.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -31,10 +31,7 @@ bool is_process_launch(const FitParameter& p) { return p.hardware && p.name == "
 std::vector<double> with_launches(const Objective& objective, std::vector<double> base, const Moving& moving) {
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!moving[i] || !is_process_launch(objective.parameters()[i])) continue;
-    double least_us = std::numeric_limits<double>::infinity();
-    for (const FitPoint* p : objective.points())
-      if (const int gpus = p->setup.gpus_of_a_process; gpus > 1) least_us = std::min(least_us, p->measured.time_us / gpus);
-    if (std::isfinite(least_us)) base[i] = 1e6 * least_us;
+    if (const double most_us = max_launch_us(objective.points()); std::isfinite(most_us)) base[i] = 1e6 * most_us;
   }
   return base;
 }

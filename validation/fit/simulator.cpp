@@ -243,8 +243,8 @@ std::vector<std::int64_t> Simulator::message_sizes(const MeasuredSetup& e, const
 }
 
 CostAtSize Simulator::call_of(const MeasuredSetup& e, const HardwareProfile& hardware) {
-  if (is_point_to_point(e.collective)) return {e.collective, e.collective, e.ranks, e.size};
-  return {e.collective, sized_name(sized(e, hardware, prepared(e))), e.ranks, e.size};
+  if (is_point_to_point(e.collective)) return {e.collective, e.collective, e.ranks, e.size, 1, e.nodes};
+  return {e.collective, sized_name(sized(e, hardware, prepared(e))), e.ranks, e.size, 1, e.nodes};
 }
 
 std::optional<Regime> Simulator::nccl_regime(const MeasuredSetup& e, const HardwareProfile& hardware) {
@@ -277,7 +277,7 @@ Regime Simulator::regime_of(const MeasuredSetup& e, const HardwareProfile& hardw
   if (!pair) chosen = sized(e, hardware, p);
   if (hardware.cost_by_size.empty()) return chosen.regime;
   const std::string algorithm = pair ? e.collective : sized_name(chosen);
-  chosen.regime.cost = cost_factor(hardware.cost_by_size, {e.collective, algorithm, e.ranks, e.size});
+  chosen.regime.cost = hardware.cost_by_size.factor({e.collective, algorithm, e.ranks, e.size, e.nodes});
   return chosen.regime;
 }
 

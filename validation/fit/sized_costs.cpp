@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <set>
@@ -23,21 +24,22 @@ constexpr double min_factor = 0.02, max_factor = 50;
 // at 16 and at 64 ranks (validation/data/pico_mn5_h100_nccl), a third to a half of its logarithm was found again at the other scale.
 constexpr int octaves_of_one_scale = 4;
 
-using Measured = std::tuple<std::string, int, std::string, std::string>;  // collective, ranks, series, algorithm
+using Measured = std::tuple<std::string, int, int, std::string, std::string>;  // collective, ranks, servers, series, algorithm
 
 std::map<Measured, std::vector<Left>> by_algorithm(const std::vector<LeftOver>& left_over) {
   std::map<Measured, std::vector<Left>> out;
   for (const LeftOver& l : left_over)
-    out[{l.call.collective, l.call.ranks, l.series, l.call.algorithm}].push_back(
+    out[{l.call.collective, l.call.ranks, l.call.servers, l.series, l.call.algorithm}].push_back(
         {l.call.algorithm, octave_of(l.call.size), l.log_ratio, l.log_us});
   for (auto& [measured, left] : out) left = by_size(left);
   return out;
 }
 
-// All that is left over of a collective on a number of ranks, of algorithms that the library chooses in one series: by rising sizes.
+// All that is left over of a collective on a number of ranks and servers, of algorithms that the library chooses in one series: by rising
+// sizes.
 struct Family {
   std::string collective;
-  int ranks;
+  int ranks, servers;
   std::set<std::string> names;  // of series and algorithms
   std::vector<Left> left;
 };
@@ -45,11 +47,13 @@ struct Family {
 std::vector<Family> families_of(const std::map<Measured, std::vector<Left>>& all) {
   std::vector<Family> out;
   for (const auto& [measured, left] : all) {
-    const auto& [collective, ranks, series, algorithm] = measured;
-    Family family{collective, ranks, {"series " + series, algorithm}, left};
+    const auto& [collective, ranks, servers, series, algorithm] = measured;
+    Family family{collective, ranks, servers, {"series " + series, algorithm}, left};
     std::erase_if(out, [&](const Family& before) {
       const bool in_common = std::ranges::any_of(before.names, [&](const std::string& name) { return family.names.contains(name); });
-      if (before.collective != family.collective || before.ranks != family.ranks || !in_common) return false;
+      if (std::tie(before.collective, before.ranks, before.servers) != std::tie(family.collective, family.ranks, family.servers) ||
+          !in_common)
+        return false;
       family.names.insert(before.names.begin(), before.names.end());
       family.left.insert(family.left.end(), before.left.begin(), before.left.end());
       return true;
@@ -66,6 +70,17 @@ struct Factors {
   std::vector<double> octave, log_factor;
   std::vector<Left> left;
 };
+
+// "nccl_ring_ll", "nccl_ring_ll128" and "nccl_ring_simple" of one of them: which protocol NCCL takes at a size that was not measured, or on
+// other ranks, is not known for sure. Of other algorithms their own name.
+std::vector<std::string> with_all_protocols(const std::string& algorithm) {
+  const std::string pattern = without_protocol(algorithm);
+  if (pattern == algorithm) return {algorithm};
+  std::vector<std::string> out;
+  for (const NcclProtocol protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple})
+    out.push_back(fmt::format("{}_{}", pattern, name_of(protocol)));
+  return out;
+}
 
 double covariance(double octaves, bool same_algorithm) {
   return covariance_of_sizes(octaves) * (same_algorithm ? 1 : common_to_algorithms);
@@ -84,12 +99,13 @@ std::vector<Factors> smooth(const Family& family, double noise) {
       a[i][j] = covariance(left[i].octave - left[j].octave, left[i].algorithm == left[j].algorithm) + (i == j ? noise : 0);
     r.push_back(left[i].log_ratio);
     octaves.insert(left[i].octave);
+    for (const std::string& algorithm : with_all_protocols(left[i].algorithm)) by_algorithm[algorithm];
     by_algorithm[left[i].algorithm].left.push_back(left[i]);
   }
   const std::vector<double> weights = solve(std::move(a), r).value_or(std::vector<double>(n));
   std::vector<Factors> out;
   for (auto& [algorithm, factors] : by_algorithm) {
-    factors.call = {family.collective, algorithm, family.ranks, {}, 1};
+    factors.call = {family.collective, algorithm, family.ranks, {}, 1, family.servers};
     for (const double octave : octaves) {
       double sum = 0;
       for (std::size_t j = 0; j < n; ++j) sum += covariance(octave - left[j].octave, algorithm == left[j].algorithm) * weights[j];
@@ -101,7 +117,7 @@ std::vector<Factors> smooth(const Family& family, double noise) {
   return out;
 }
 
-// Straight lines between the sizes, as cost_factor has them.
+// Straight lines between the sizes, as CostsBySize has them.
 double line_at(const std::vector<double>& x, const std::vector<double>& y, double at) {
   const auto above = static_cast<std::size_t>(std::ranges::lower_bound(x, at) - x.begin());
   if (above == 0) return y.front();
@@ -109,36 +125,63 @@ double line_at(const std::vector<double>& x, const std::vector<double>& y, doubl
   return y[above - 1] + (at - x[above - 1]) / (x[above] - x[above - 1]) * (y[above] - y[above - 1]);
 }
 
-// The factors of one collective and algorithm, by rising ranks.
-using Scales = std::vector<const Factors*>;
+// The factors of one collective and algorithm on one number of ranks and servers, of NCCL's by protocol.
+struct OfRanks {
+  std::vector<const Factors*> all = {};
+
+  const Factors& of(const std::string& algorithm) const {
+    return **std::ranges::find(all, algorithm, [](const Factors* f) { return f->call.algorithm; });
+  }
+};
+using Scales = std::vector<OfRanks>;  // by rising ranks
 
 std::vector<Scales> scales_of(const std::vector<Factors>& all) {
-  std::map<std::pair<std::string, std::string>, Scales> out;
-  for (const Factors& f : all) out[{f.call.collective, f.call.algorithm}].push_back(&f);
-  for (auto& [key, scales] : out) std::ranges::stable_sort(scales, {}, [](const Factors* f) { return f->call.ranks; });
+  std::map<std::pair<std::string, std::string>, std::map<std::pair<int, int>, OfRanks>> out;
+  for (const Factors& f : all) {
+    auto& by_ranks = out[{f.call.collective, without_protocol(f.call.algorithm)}];
+    by_ranks[{f.call.ranks, f.call.servers}].all.push_back(&f);
+  }
   std::vector<Scales> lists;
-  for (const auto& [key, scales] : out) lists.push_back(scales);
+  for (const auto& [key, by_ranks] : out) {
+    lists.emplace_back();
+    for (const auto& [ranks, scale] : by_ranks) lists.back().push_back(scale);
+  }
   return lists;
+}
+
+// Those in one server, and those between servers, which know nothing of one another.
+std::vector<Scales> apart(const Scales& scales) {
+  std::vector<Scales> out;
+  for (const bool inside : {true, false}) {
+    Scales some;
+    std::ranges::copy_if(scales, std::back_inserter(some),
+                         [&](const OfRanks& scale) { return (scale.all.front()->call.servers == 1) == inside; });
+    if (!some.empty()) out.push_back(std::move(some));
+  }
+  return out;
 }
 
 // Whether the least and the largest number of ranks are predicted better with the factors of the number next to them than without any.
 bool hold_beyond(const Scales& scales) {
   std::vector<double> with, without;
-  const auto judge = [&](const Factors& left_out, const Factors& neighbour) {
-    for (const Left& l : left_out.left) {
-      without.push_back(l.log_ratio);
-      with.push_back(l.log_ratio - line_at(neighbour.octave, neighbour.log_factor, l.octave));
-    }
+  const auto judge = [&](const OfRanks& left_out, const OfRanks& neighbour) {
+    for (const Factors* f : left_out.all)
+      for (const Left& l : f->left) {
+        const Factors& next = neighbour.of(l.algorithm);
+        without.push_back(l.log_ratio);
+        with.push_back(l.log_ratio - line_at(next.octave, next.log_factor, l.octave));
+      }
   };
-  judge(*scales.front(), *scales[1]);
-  judge(*scales.back(), *scales[scales.size() - 2]);
+  judge(scales.front(), scales[1]);
+  judge(scales.back(), scales[scales.size() - 2]);
   return robust_loss(with, error_knee) <= robust_loss(without, error_knee);
 }
 
-double mean_left(const Factors* f) {
-  double sum = 0;
-  for (const Left& l : f->left) sum += l.log_ratio;
-  return sum / static_cast<double>(f->left.size());
+double mean_left(const OfRanks& scale) {
+  double sum = 0, count = 0;
+  for (const Factors* f : scale.all)
+    for (const Left& l : f->left) sum += l.log_ratio, ++count;
+  return sum / count;
 }
 
 // Calls take longer, or less, than is simulated the more ranks there are, on the most of them by much. The parameters are a compromise
@@ -174,7 +217,9 @@ void go_on_beyond(const Scales& scales, Beyond on_fewer, Beyond on_more, std::ve
     const double share = std::min(1.0, std::abs(std::log2(static_cast<double>(ranks) / f.call.ranks)) / octaves_of(how));
     for (std::size_t i = 0; i < measured; ++i) {
       CostAtSize cost = out[i];
-      if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks) continue;
+      if (cost.collective != f.call.collective || cost.algorithm != f.call.algorithm || cost.ranks != f.call.ranks ||
+          cost.servers != f.call.servers)
+        continue;
       const bool stays = how == Beyond::hold || (how == Beyond::fade_slowly && (cost.factor > 1) == (ranks > cost.ranks));
       cost.factor = std::clamp(stays ? cost.factor : std::pow(cost.factor, 1 - share), 1 / most, most);
       cost.ranks = ranks;
@@ -189,8 +234,8 @@ void go_on_beyond(const Scales& scales, Beyond on_fewer, Beyond on_more, std::ve
     ranks.erase(f.call.ranks);
     for (const int r : ranks) add_at(f, how, r);
   };
-  go_on(*scales.front(), on_fewer, false);
-  go_on(*scales.back(), on_more, true);
+  for (const Factors* f : scales.front().all) go_on(*f, on_fewer, false);
+  for (const Factors* f : scales.back().all) go_on(*f, on_more, true);
 }
 
 // A factor that is large at one number of ranks, and at most half as large (by its logarithm) at the next that was measured, is of that
@@ -226,18 +271,24 @@ std::vector<CostAtSize> factors_of(const std::vector<Family>& families, double n
       out.back().size = Bytes{std::llround(std::exp2(f.octave[i]))};
       out.back().factor = std::clamp(std::exp(f.log_factor[i]), min_factor, max_factor);
     }
-  for (const Scales& scales : scales_of(all)) {
-    const bool is_one = scales.size() == 1;
-    const Beyond how = is_one ? Beyond::fade_slowly : hold_beyond(scales) ? Beyond::hold : Beyond::fade_soon;
-    go_on_beyond(scales, how, !is_one && grow_with_ranks(scales) ? Beyond::hold : how, out);
-    for (std::size_t i = 1; i < scales.size(); ++i)
-      if (!keep_large_ones_apart(*scales[i - 1], *scales[i], out)) keep_large_ones_apart(*scales[i], *scales[i - 1], out);
+  for (const Scales& together : scales_of(all)) {
+    const bool is_one = together.size() == 1;
+    const Beyond how = is_one ? Beyond::fade_slowly : hold_beyond(together) ? Beyond::hold : Beyond::fade_soon;
+    const Beyond on_more = !is_one && grow_with_ranks(together) ? Beyond::hold : how;
+    for (const Scales& scales : apart(together)) {
+      go_on_beyond(scales, how, on_more, out);
+      for (std::size_t i = 1; i < scales.size(); ++i)
+        for (const Factors* f : scales[i].all) {
+          const Factors& before = scales[i - 1].of(f->call.algorithm);
+          if (!keep_large_ones_apart(before, *f, out)) keep_large_ones_apart(*f, before, out);
+        }
+    }
   }
   return out;
 }
 
 bool same_call(const CostAtSize& a, const CostAtSize& b) {
-  return std::tie(a.collective, a.algorithm, a.ranks) == std::tie(b.collective, b.algorithm, b.ranks) &&
+  return std::tie(a.collective, a.algorithm, a.ranks, a.servers) == std::tie(b.collective, b.algorithm, b.ranks, b.servers) &&
          std::max<std::int64_t>(1, a.size.count) == std::max<std::int64_t>(1, b.size.count);
 }
 
@@ -273,9 +324,6 @@ struct EachByte {
 std::vector<std::string> as_run(Objective& objective, const std::vector<double>& values) {
   std::vector<std::string> out;
   for (const CostAtSize& call : objective.calls(values)) out.push_back(call.algorithm);
-  const std::vector<std::optional<Regime>> regimes = objective.nccl_regimes(values);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (regimes[i]) out[i] += fmt::format(" {}", name_of(regimes[i]->protocol));
   return out;
 }
 
@@ -332,13 +380,13 @@ std::vector<Expected> expected(const std::vector<const FitPoint*>& points, const
 
 // The factor of a call, which is among the costs from now on. So are those of half and twice its size, but of none larger than `above`:
 // as they are `before`, so that what becomes of it is no affair of theirs.
-double& factor_of(const CostAtSize& call, Bytes above, const std::vector<CostAtSize>& before, std::vector<CostAtSize>& costs) {
+double& factor_of(const CostAtSize& call, Bytes above, const CostsBySize& before, std::vector<CostAtSize>& costs) {
   const auto known = [&](Bytes size) {
     CostAtSize of_size = call;
     of_size.size = size;
     const auto at = std::ranges::find_if(costs, [&](const CostAtSize& cost) { return same_call(cost, of_size); });
     if (at != costs.end()) return at;
-    of_size.factor = cost_factor(before, {call.collective, call.algorithm, call.ranks, size});
+    of_size.factor = before.factor({call.collective, call.algorithm, call.ranks, size, call.servers});
     return costs.insert(costs.end(), of_size);
   };
   known(Bytes{call.size.count / 2});
@@ -358,7 +406,8 @@ void hold(Objective& objective, const std::vector<double>& values, std::vector<C
     for (const Expected& e : all) points.push_back(&e.point);
     Objective there = objective.on(std::move(points));
     const std::vector<double> us = there.simulated(values, costs);
-    const std::vector<CostAtSize> calls = there.calls(values), before = costs;
+    const std::vector<CostAtSize> calls = there.calls(values);
+    const CostsBySize before = costs;
     const std::vector<std::string> runs = as_run(there, values);
     std::vector<Expected> held;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -376,8 +425,9 @@ void hold(Objective& objective, const std::vector<double>& values, std::vector<C
 std::vector<CostAtSize> smoothed_within(std::vector<LeftOver> left_over, std::vector<LeftOver> at_most) {
   for (;;) {
     std::vector<CostAtSize> out = smoothed(left_over);
+    const CostsBySize known = out;
     const auto beyond = std::stable_partition(at_most.begin(), at_most.end(), [&](const LeftOver& l) {
-      const double factor = cost_factor(out, {l.call.collective, l.call.algorithm, l.call.ranks, l.call.size});
+      const double factor = known.factor({l.call.collective, l.call.algorithm, l.call.ranks, l.call.size, l.call.servers});
       return std::log(factor) <= l.log_ratio + repeatability;
     });
     if (beyond == at_most.end()) return out;

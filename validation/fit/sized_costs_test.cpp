@@ -35,7 +35,7 @@ TEST_CASE("sized costs: what is left over follows from size to size, and sizes i
   REQUIRE(costs.size() == 3 * 14);  // at 8 ranks, 2 and 128
   for (int octave = 5; octave <= 29; octave += 2) {
     CAPTURE(octave);
-    const double factor = cost_factor(costs, {"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
+    const double factor = CostsBySize(costs).factor({"allreduce", "ring", 8, Bytes{std::int64_t{1} << octave}});
     CHECK(std::abs(std::log(factor) - hump(octave)) < 0.02);
   }
 }
@@ -53,7 +53,7 @@ TEST_CASE("sized costs: what is no more than measuring again makes no factors, a
 
 TEST_CASE("sized costs: a measurement that stands alone says nothing of others; steps, and what is simulated wrong, do") {
   const auto factor_at = [](const std::vector<LeftOver>& left_over, double octave) {
-    return std::log(cost_factor(smoothed(left_over), {"allreduce", "ring", 8, Bytes{std::int64_t{1} << static_cast<int>(octave)}}));
+    return std::log(CostsBySize(smoothed(left_over)).factor({"allreduce", "ring", 8, Bytes{std::int64_t{1} << static_cast<int>(octave)}}));
   };
   const auto wave = [](double octave) { return 0.1 + 0.02 * std::sin(octave); };
   for (const double wild : {4, 8, 16}) {  // the first, among the least sizes, and in the middle
@@ -77,18 +77,52 @@ TEST_CASE("sized costs: a measurement that stands alone says nothing of others; 
 TEST_CASE("sized costs: of algorithms that a library chose in one series each is known at all sizes of it") {
   // A tree up to 128 KiB, at 1 MiB a ring, then a tree again: all slower than simulated, the ring most.
   std::vector<LeftOver> chosen = series([](double octave) { return octave == 20 ? 0.6 : 0.2; });
-  for (LeftOver& l : chosen) l.call.algorithm = l.call.size == 1_MiB ? "nccl_ring" : "nccl_tree";
+  for (LeftOver& l : chosen) l.call.algorithm = l.call.size == 1_MiB ? "nccl_ring_simple" : "nccl_tree_simple";
   const auto factor = [&](const char* algorithm, Bytes size) {
-    return std::log(cost_factor(smoothed(chosen), {"allreduce", algorithm, 8, size}));
+    return std::log(CostsBySize(smoothed(chosen)).factor({"allreduce", algorithm, 8, size}));
   };
-  CHECK(factor("nccl_ring", 1_MiB) == doctest::Approx(0.6).epsilon(0.1));  // one size of an algorithm, but not of the series
-  CHECK(factor("nccl_tree", 16_KiB) == doctest::Approx(0.2).epsilon(0.15));
-  CHECK(factor("nccl_ring", 16_KiB) > 0.1);  // far from its own size it is as slow as the series
-  CHECK(factor("nccl_ring", 16_KiB) < 0.5);
+  CHECK(factor("nccl_ring_simple", 1_MiB) == doctest::Approx(0.6).epsilon(0.1));  // one size of an algorithm, but not of the series
+  CHECK(factor("nccl_tree_simple", 16_KiB) == doctest::Approx(0.2).epsilon(0.15));
+  CHECK(factor("nccl_ring_simple", 16_KiB) > 0.1);  // far from its own size it is as slow as the series
+  CHECK(factor("nccl_ring_simple", 16_KiB) < 0.5);
   // By names of their own both are series of their own, and of one size nothing says what another has.
   for (LeftOver& l : chosen) l.series = l.call.algorithm;
-  CHECK(factor("nccl_ring", 1_MiB) == 0);
-  CHECK(factor("nccl_tree", 16_KiB) == doctest::Approx(0.2).epsilon(0.1));
+  CHECK(factor("nccl_ring_simple", 1_MiB) == 0);
+  CHECK(factor("nccl_tree_simple", 16_KiB) == doctest::Approx(0.2).epsilon(0.1));
+}
+
+TEST_CASE("sized costs: NCCL's protocols have factors of their own, and one that was not seen has what they have in common") {
+  // LL up to 64 KiB takes twice as long as simulated, Simple from 256 KiB on as long.
+  std::vector<LeftOver> chosen = series([](double octave) { return octave <= 16 ? 0.7 : 0.0; });
+  for (LeftOver& l : chosen) l.call.algorithm = l.call.size <= 64_KiB ? "nccl_ring_ll" : "nccl_ring_simple";
+  const auto factor = [&](const char* algorithm, Bytes size) {
+    return std::log(CostsBySize(smoothed(chosen)).factor({"allreduce", algorithm, 8, size}));
+  };
+  CHECK(factor("nccl_ring_ll", 64_KiB) == doctest::Approx(0.7).epsilon(0.1));
+  CHECK(std::abs(factor("nccl_ring_simple", 256_KiB)) < 0.1);
+  // Between the two sizes each goes on as it was: by one line for both it would be 0.35.
+  CHECK(factor("nccl_ring_ll", 128_KiB) > 0.5);
+  CHECK(factor("nccl_ring_simple", 128_KiB) < 0.25);
+  CHECK(factor("nccl_ring_ll128", 4_KiB) > 0.2);
+  CHECK(factor("nccl_ring_ll128", 4_KiB) < 0.5);
+  CHECK(std::abs(factor("nccl_ring_ll128", 1_GiB)) < 0.1);
+  CHECK(factor("nccl_tree_ll", 4_KiB) == 0);
+}
+
+TEST_CASE("sized costs: ranks in one server and as many between servers have factors of their own") {
+  std::vector<LeftOver> all;
+  for (const int servers : {1, 2})
+    for (LeftOver l : series([&](double) { return servers == 1 ? 0.5 : -0.3; })) {
+      l.call.servers = servers;
+      all.push_back(l);
+    }
+  const auto factor = [&](int ranks, int servers) {
+    return std::log(CostsBySize(smoothed(all)).factor({"allreduce", "ring", ranks, 1_MiB, servers}));
+  };
+  CHECK(factor(8, 1) == doctest::Approx(0.5).epsilon(0.05));
+  CHECK(factor(8, 2) == doctest::Approx(-0.3).epsilon(0.05));
+  CHECK(factor(11, 2) < -0.1);  // as between servers
+  CHECK(factor(6, 1) > 0.1);
 }
 
 TEST_CASE("sized costs: repeated sizes count as their mean, and one size alone is taken as it is, nearly") {
@@ -106,7 +140,7 @@ TEST_CASE("sized costs: beyond the ranks that were measured they hold where they
     std::vector<LeftOver> all;
     for (const auto& [measured, log_ratio] : scales)
       for (const LeftOver& l : at(measured, log_ratio)) all.push_back(l);
-    return cost_factor(smoothed(all), {"allreduce", "ring", ranks, 1_MiB});
+    return CostsBySize(smoothed(all)).factor({"allreduce", "ring", ranks, 1_MiB});
   };
   // The same at 4, 8 and 16 ranks: so it is at 32 and at 2.
   CHECK(std::log(factor_at({{4, 0.3}, {8, 0.3}, {16, 0.3}}, 32)) == doctest::Approx(0.3).epsilon(0.1));
@@ -153,14 +187,14 @@ TEST_CASE("sized costs: what takes several times as long on one number of ranks 
     left_over.push_back(l);
   }
   const std::vector<CostAtSize> costs = smoothed(left_over);
-  const auto factor = [&](int ranks, Bytes size) { return cost_factor(costs, {"allreduce", "ring", ranks, size}); };
+  const auto factor = [&](int ranks, Bytes size) { return CostsBySize(costs).factor({"allreduce", "ring", ranks, size}); };
   CHECK(factor(16, 16_MiB) == doctest::Approx(5).epsilon(0.05));
   CHECK(factor(8, 16_MiB) == doctest::Approx(std::exp(0.1)).epsilon(0.05));
   CHECK(factor(8, 4_KiB) == doctest::Approx(std::exp(0.1)).epsilon(0.05));
   // Where 4 ranks take three times as long, it is no matter of 16 alone.
   for (LeftOver& l : left_over)
     if (l.call.ranks == 4 && l.call.size >= 1_MiB) l.log_ratio = std::log(3.0);
-  CHECK(cost_factor(smoothed(left_over), {"allreduce", "ring", 8, 16_MiB}) == doctest::Approx(std::sqrt(15.0)).epsilon(0.1));
+  CHECK(CostsBySize(smoothed(left_over)).factor({"allreduce", "ring", 8, 16_MiB}) == doctest::Approx(std::sqrt(15.0)).epsilon(0.1));
 }
 
 TEST_CASE("sized costs: between two sizes that take as long for each byte those between do, though a threshold was fitted there") {
