@@ -186,9 +186,9 @@ TEST_CASE("no two types of a namespace have the same name, which a linker takes 
   const auto found = types_in({{.path = "x.hpp", .text = one}, {.path = "y.hpp", .text = one}});
   CHECK(found.size() == 1);
   CHECK(found.at("weft::A") == std::vector<std::string>{"x.hpp:5", "y.hpp:5"});
-  for (const auto& [type, places] : types_in(sources())) {
-    CAPTURE(type);
-    CHECK(fmt::format("{}", fmt::join(places, ", ")) == places.front());
+  for (const auto& found_type : types_in(sources())) {
+    CAPTURE(found_type.first);
+    CHECK(fmt::format("{}", fmt::join(found_type.second, ", ")) == found_type.second.front());
   }
 }
 
