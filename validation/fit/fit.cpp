@@ -274,7 +274,7 @@ SpreadOfStarts spread_of(const std::vector<ErrorSummary>& errors) {
   return {static_cast<int>(errors.size()), min_median.median, max_median.median, min_p95.p95, max_p95.p95};
 }
 
-// The best of several starts, and what each came to, which of a single one nothing is compared with.
+// The best of several starts, and the spread of what they came to.
 Candidate best_start(const OpenScenario& open, Objective& objective, Objective& whole, Search& search, const FitOptions& options,
                      SpreadOfStarts& spread) {
   const std::int64_t for_starts = objective.work() + options.budget / 2;
